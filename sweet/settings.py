@@ -1,0 +1,85 @@
+"""Settings: environment variables `SWEET_*`, then `sweet.toml` in the data folder or here.
+
+Each default stands beside its source.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from sweet.errors import ConfigError
+
+EMBEDDED_MODEL = "embedded"
+
+
+def default_data_dir() -> Path:
+    """`SWEET_DATA`, else the platform's user data folder."""
+    return Path(os.environ.get("SWEET_DATA") or platformdirs.user_data_dir("sweet-studio"))
+
+
+class ModelSettings(BaseSettings):
+    """Where a role's model runs: embedded, a local Hugging Face model, or an endpoint."""
+
+    model: str = EMBEDDED_MODEL
+    """"embedded", a Hugging Face id or folder, or the model's name at `base_url`."""
+    base_url: str = ""
+    """An OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1; empty runs the model here."""
+    api_key: str = ""
+    temperature: float = Field(1.0, ge=0, le=2)  # arXiv:2503.15478: the agent is sampled at 1
+    max_tokens: int = Field(1024, ge=1)
+    timeout_s: float = Field(120, gt=0)
+
+
+class Settings(BaseSettings):
+    """The studio's settings. Nested ones use two underscores: SWEET_AGENT__MODEL."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SWEET_", env_nested_delimiter="__", extra="ignore", validate_default=True
+    )
+
+    data: Path = Field(default_factory=default_data_dir)
+    host: str = "127.0.0.1"
+    port: int = Field(7860, ge=0, le=65535)
+    agent: ModelSettings = Field(default_factory=ModelSettings)
+    simulator: ModelSettings = Field(default_factory=lambda: ModelSettings(temperature=0.0))
+    """The LLM simulator; while its model is "embedded" the scripted collaborator plays Mini tasks."""
+    max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
+    sandbox_workers: int = Field(1, ge=1, le=64)
+    allow_unsafe_exec: bool = False
+
+    @cached_property
+    def database(self) -> Path:
+        """The SQLite file of the log."""
+        return self.data / "sweet.db"
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then sweet.toml."""
+        files = [Path("sweet.toml"), default_data_dir() / "sweet.toml"]
+        toml = TomlConfigSettingsSource(settings_cls, toml_file=files)
+        return (sources["init_settings"], sources["env_settings"], toml)
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings of this process. Raises: ConfigError naming each wrong value."""
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as e:
+        wrong = "; ".join(
+            f"SWEET_{'__'.join(str(p).upper() for p in err['loc'])} = {err['input']!r}: {err['msg']}"
+            for err in e.errors()
+        )
+        raise ConfigError(f"Settings are wrong: {wrong}") from e
