@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -28,7 +28,7 @@ def default_data_dir() -> Path:
     return Path(os.environ.get("SWEET_DATA") or platformdirs.user_data_dir("sweet-studio"))
 
 
-class ModelSettings(BaseSettings):
+class ModelSettings(BaseModel):
     """Where a role's model runs: embedded, a local Hugging Face model, or an endpoint."""
 
     model: str = EMBEDDED_MODEL
