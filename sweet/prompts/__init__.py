@@ -1,0 +1,1 @@
+"""Our own wording, one file a role and task kind."""

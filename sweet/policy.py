@@ -1,0 +1,64 @@
+"""The agent's role on top of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from sweet.errors import PolicyError, boundary
+from sweet.parsing import parse_action
+from sweet.prompts import agent_backend
+from sweet.seeds import derived_seed
+from sweet.types import Action, Engine, Message, Observation, OnText, Sampling, TaskKind
+
+Style = Literal["instructed", "plain"]
+"""How an agent is prompted: with instructions, or with the bare dialogue it was trained on."""
+
+_PROMPTS: dict[tuple[TaskKind, Style], Callable[[Observation], tuple[Message, ...]]] = {
+    (TaskKind.BACKEND, "instructed"): agent_backend.instructed,
+    (TaskKind.BACKEND, "plain"): agent_backend.plain,
+}
+
+
+class EnginePolicy:
+    """A model version in the agent's seat: prompts the engine and parses what it says."""
+
+    def __init__(
+        self,
+        id: str,
+        engine: Engine,
+        sampling: Sampling,
+        style: Style,
+        adapter: str | None = None,
+    ) -> None:
+        self.id = id
+        self._engine = engine
+        self._sampling = sampling
+        self._style: Style = style
+        self._adapter = adapter
+
+    async def act(
+        self, observation: Observation, *, seed: int, on_text: OnText | None = None
+    ) -> Action:
+        """The agent's next action; the turn's own seed is derived from the episode's `seed`.
+
+        Raises: PolicyError, also where the dialogue no longer fits into the model's context.
+        """
+        messages = self.prompt(observation)
+        drawn = replace(self._sampling, seed=derived_seed(seed, len(observation.exchanges)))
+        with boundary(PolicyError, f"The policy {self.id!r} could not answer"):
+            completion = await self._engine.complete(
+                messages, drawn, adapter=self._adapter, on_text=on_text
+            )
+        return parse_action(completion.text, completion.usage, completion.duration_ms)
+
+    def prompt(self, observation: Observation) -> tuple[Message, ...]:
+        """The messages the engine gets for `observation`. Raises: PolicyError."""
+        build = _PROMPTS.get((observation.kind, self._style))
+        if build is None:
+            raise PolicyError(
+                f"The policy {self.id!r} has no prompt for {observation.kind.value} tasks. "
+                f"Choose a {TaskKind.BACKEND.value} task."
+            )
+        return build(observation)

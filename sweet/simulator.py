@@ -1,0 +1,132 @@
+"""Collaborators that are no person: a model that knows the hidden information, and a script.
+
+A model that plays the person tends to give its reference away. A reply that does is redrawn; when
+every draw leaks, the leaking sentences are dropped; when nothing is left, the turn has failed.
+Nothing is ever put in a reply's place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sweet.errors import SimulatorError, SweetError, boundary
+from sweet.parsing import spoken
+from sweet.prompts import simulator_backend
+from sweet.seeds import derived_seed
+from sweet.tasks import mini_backend
+from sweet.types import Action, Engine, HiddenInfo, Message, Observation, Sampling, TaskKind
+
+MAX_REPLY_CHARS = 400  # arXiv:2503.15478, section 3
+LEAK_TOKENS = 10
+REDRAWS = 3
+_REDRAW_TEMPERATURE = 0.7  # a greedy model would say the same again
+
+_TOKEN = re.compile(r"[^\W\d]\w*|\d+(?:\.\d+)?|[^\w\s]")
+_DEF = re.compile(r"\bdef\s+\w+\s*\(")
+_CODE_BLOCK = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
+_DEF_BLOCK = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?def\s+\w+\s*\(.*(?:\n(?:[ \t]+.*)?)*", re.MULTILINE
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+class LLMSimulator:
+    """A model in the collaborator's seat, with the hidden information in its prompt."""
+
+    def __init__(self, model: str, engine: Engine, sampling: Sampling, redraws: int = REDRAWS):
+        self.name = f"llm:{model}"
+        self._engine = engine
+        self._sampling = sampling
+        self._redraws = redraws
+
+    async def reply(
+        self, observation: Observation, action: Action, hidden: HiddenInfo, *, seed: int
+    ) -> str:
+        """What the simulated person says to `action`, at most 400 characters, without the code.
+
+        Raises: SimulatorError where the model fails, says nothing, or only quotes the reference.
+        """
+        if observation.kind is not TaskKind.BACKEND:
+            raise SimulatorError(f"{self.name} has no prompt for {observation.kind.value} tasks.")
+        messages = simulator_backend.messages(observation, action, hidden)
+        draws = []
+        for attempt in range(self._redraws + 1):
+            draw = await self._draw(messages, observation, seed, attempt)
+            reply = shortened(draw)
+            if reply and not leaks(reply, hidden.reference):
+                return reply
+            draws.append(draw)
+        for draw in draws:
+            if kept := shortened(without_leaks(draw, hidden.reference)):
+                return kept
+        raise SimulatorError(
+            f"{self.name} said nothing that may be shown in {len(draws)} tries (empty, or quoting "
+            "the reference). Retry the turn, or choose another simulator model."
+        )
+
+    async def _draw(
+        self, messages: tuple[Message, ...], observation: Observation, seed: int, attempt: int
+    ) -> str:
+        drawn = derived_seed(seed, "reply", len(observation.exchanges), attempt)
+        sampling = replace(self._sampling, seed=drawn)
+        if attempt:
+            temperature = max(sampling.temperature, _REDRAW_TEMPERATURE)
+            sampling = replace(sampling, temperature=temperature)
+        try:
+            with boundary(SimulatorError, f"{self.name} could not answer"):
+                completion = await self._engine.complete(messages, sampling)
+        except SimulatorError:
+            raise
+        except SweetError as e:  # an engine speaks of itself as a policy's
+            raise SimulatorError(f"{self.name} could not answer: {e}") from e
+        return spoken(completion.text)
+
+
+class ScriptedCollaborator:
+    """Answers questions on ColBench-Mini tasks from the reference's named constants."""
+
+    name = "scripted"
+
+    async def reply(
+        self, observation: Observation, action: Action, hidden: HiddenInfo, *, seed: int
+    ) -> str:
+        """What the script says to `action`.
+
+        Raises: SimulatorError where the reference is none of ColBench-Mini's.
+        """
+        drawn = derived_seed(seed, "reply", len(observation.exchanges))
+        with boundary(SimulatorError, "The scripted collaborator could not answer"):
+            return mini_backend.reply_to(action.message, hidden, observation.exchanges, drawn)
+
+
+def leaks(reply: str, reference: str) -> bool:
+    """Whether `reply` gives the reference code away: a `def`, a fence, ten tokens in a row."""
+    if "```" in reply or "~~~" in reply or _DEF.search(reply):
+        return True
+    return not _runs(reply).isdisjoint(_runs(reference))
+
+
+def without_leaks(reply: str, reference: str) -> str:
+    """`reply` without its code blocks and leaking sentences; "" where nothing clean is left."""
+    prose = _DEF_BLOCK.sub("\n", _CODE_BLOCK.sub("\n", reply))
+    sentences = [s.strip() for s in _SENTENCE.split(prose)]
+    kept = " ".join(s for s in sentences if s and not leaks(s, reference))
+    return "" if leaks(kept, reference) else kept
+
+
+def shortened(reply: str, limit: int = MAX_REPLY_CHARS) -> str:
+    """`reply` cut to `limit` characters: after a sentence where one ends, else after a word."""
+    if len(reply) <= limit:
+        return reply
+    head = reply[: limit + 1]
+    ends = [m.start() for m in re.finditer(r"(?<=[.!?])\s", head)]
+    if not ends:
+        ends = [m.start() for m in re.finditer(r"\s", head)]
+    return head[: ends[-1]].rstrip() if ends else reply[:limit]
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    """Every run of `LEAK_TOKENS` tokens in `text`, without regard to case and white space."""
+    tokens = [t.lower() for t in _TOKEN.findall(text)]
+    return {tuple(tokens[i : i + LEAK_TOKENS]) for i in range(len(tokens) - LEAK_TOKENS + 1)}
