@@ -341,6 +341,7 @@ class EpisodeFilter:
     feedback: Literal["", "liked", "disliked", "any", "none"] = ""
     since: str = ""  # ISO dates, inclusive
     until: str = ""
+    batch_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
