@@ -18,6 +18,8 @@ from sweet.errors import (
     EvaluatorError,
     PolicyError,
     SimulatorError,
+    StoreError,
+    SweetError,
     boundary,
 )
 from sweet.types import (
@@ -130,7 +132,9 @@ async def run_episode(
                 return episode
             else:
                 episode = await run.reply(episode, collaborator)
-    except (PolicyError, SimulatorError) as e:
+    except StoreError:
+        raise
+    except SweetError as e:
         return await run.end(episode, StopReason.FAILED, error=str(e))
     if episode.stop_reason is None:
         episode = await run.close(episode)

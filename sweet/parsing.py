@@ -44,10 +44,9 @@ def parse_action(text: str, usage: Usage | None = None, duration_ms: float | Non
     mark = _MARK.search(said)
     if mark is None:
         return Action(text, said, is_final=False, usage=usage, duration_ms=duration_ms)
-    closing = mark["open"][::-1].translate(_CLOSING)
-    artifact = said[mark.end() :].removeprefix(closing) if closing else said[mark.end() :]
     message = said[: mark.start()].rstrip().rstrip("#>").rstrip()
-    return Action(text, message, True, artifact.strip("\r\n"), usage, duration_ms)
+    artifact = _artifact(said[mark.end() :], mark["open"][::-1].translate(_CLOSING))
+    return Action(text, message, True, artifact, usage, duration_ms)
 
 
 def spoken(text: str) -> str:
@@ -58,3 +57,12 @@ def spoken(text: str) -> str:
     if _OPEN_THOUGHT.match(said):  # cut off while it was still thinking
         return ""
     return said.strip()
+
+
+def _artifact(rest: str, closing: str) -> str:
+    """What follows the mark, without the end of the emphasis the mark began in."""
+    if closing and rest.startswith(closing):
+        rest = rest.removeprefix(closing)
+    elif closing.strip("*") == "" and closing:
+        rest = rest.rstrip().removesuffix(closing)
+    return rest.lstrip(" \t").strip("\r\n")  # a block on lines of its own keeps its indentation

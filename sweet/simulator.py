@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sweet.errors import SimulatorError, SweetError, boundary
+from sweet.errors import SimulatorError, SweetError, TaskDataError, boundary
 from sweet.parsing import spoken
 from sweet.prompts import simulator_backend
 from sweet.seeds import derived_seed
@@ -96,8 +96,10 @@ class ScriptedCollaborator:
         Raises: SimulatorError where the reference is none of ColBench-Mini's.
         """
         drawn = derived_seed(seed, "reply", len(observation.exchanges))
-        with boundary(SimulatorError, "The scripted collaborator could not answer"):
+        try:
             return mini_backend.reply_to(action.message, hidden, observation.exchanges, drawn)
+        except TaskDataError as e:
+            raise SimulatorError(f"The scripted collaborator could not answer: {e}") from e
 
 
 def leaks(reply: str, reference: str) -> bool:
