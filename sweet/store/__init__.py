@@ -1,0 +1,31 @@
+"""The log: schema, migrations and EpisodeStore. All SQL of the product is in this folder."""
+
+from sweet.store.records import (
+    Backup,
+    Batch,
+    BatchState,
+    EpisodePage,
+    Failure,
+    FilterValues,
+    Fork,
+    ForkKind,
+    Imported,
+    LoggedEpisode,
+    TaskSet,
+)
+from sweet.store.store import EpisodeStore
+
+__all__ = [
+    "Backup",
+    "Batch",
+    "BatchState",
+    "EpisodePage",
+    "EpisodeStore",
+    "Failure",
+    "FilterValues",
+    "Fork",
+    "ForkKind",
+    "Imported",
+    "LoggedEpisode",
+    "TaskSet",
+]

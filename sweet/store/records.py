@@ -1,0 +1,136 @@
+"""What the store's verbs give beside the domain's own records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sweet.types import Action, Episode, EpisodeSummary, Feedback, TaskKind, TaskRow
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many rows were new, and how many were there already."""
+
+    added: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSet:
+    """The tasks of one source and split; `name` is what filters take."""
+
+    source: str
+    split: str
+    kind: TaskKind
+    count: int
+
+    @property
+    def name(self) -> str:
+        """`source/split`, or the source alone where the split says nothing more."""
+        return self.source if self.split in ("", self.source) else f"{self.source}/{self.split}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePage:
+    """One page of the log; `count` is how many episodes there are on all pages together."""
+
+    count: int
+    rows: tuple[EpisodeSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterValues:
+    """What occurs in the log, for drop-downs."""
+
+    policies: tuple[str, ...]
+    collaborators: tuple[str, ...]
+    task_sets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure that ended an episode; kept when the episode is taken up again."""
+
+    episode_id: str
+    turns: int  # how many agent messages there were when it failed
+    error: str
+    created_at: str
+
+
+class ForkKind(StrEnum):
+    """What a person did to make a fork."""
+
+    RETRY = "retry"  # asked the agent for another message
+    ACTION = "action"  # rewrote the agent's message
+    REPLY = "reply"  # rewrote their own reply
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A turn that a person replaced: what stood there is rejected, what stands there is chosen.
+
+    `chosen` and `rejected` are agent messages, or for ForkKind.REPLY the person's replies;
+    `chosen` is None while the agent has not spoken again, `rejected` where it had not yet.
+    """
+
+    parent_id: str
+    child_id: str
+    turn_index: int
+    kind: ForkKind
+    rejected: Action | str | None
+    chosen: Action | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEpisode:
+    """All that the log has of an episode, as exports write it and imports bring it."""
+
+    row: TaskRow
+    episode: Episode
+    feedback: tuple[Feedback, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    fork_kind: ForkKind | None = None
+
+
+class BatchState(StrEnum):
+    """Where a batch of simulated episodes stands."""
+
+    RUNNING = "running"
+    STOPPING = "stopping"  # somebody asked it to stop
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Simulated episodes that were started together, and how far they are."""
+
+    id: str
+    kind: str
+    settings: Mapping[str, Any]
+    total: int
+    state: BatchState
+    started: int
+    finished: int
+    succeeded: int
+    errors: int
+    created_at: str
+    ended_at: str | None
+    error: str | None
+    process_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was checked: its file, its size and SHA-256, and what is in it."""
+
+    path: str
+    bytes: int
+    sha256: str
+    tasks: int
+    episodes: int
+    turns: int
