@@ -1,0 +1,261 @@
+"""What the pages and the command line are made of: settings → store, models, players, scorers.
+
+Opening it is quick: a model is loaded, a sandbox started, when it is first needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import uuid
+
+from evaluators.backend import BackendEvaluator
+
+from evaluators.sandbox import Sandbox
+from sweet.engines import open_engine
+from sweet.episode import OnChange, run_episode
+from sweet.errors import ConfigError, TaskDataError
+from sweet.policy import EnginePolicy
+from sweet.registry import Registry
+from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
+from sweet.simulator import LLMSimulator, ScriptedCollaborator
+from sweet.store import EpisodeStore
+from sweet.tasks import colbench, mini_backend
+from sweet.types import (
+    Collaborator,
+    Engine,
+    Episode,
+    Evaluator,
+    OnText,
+    Policy,
+    PolicyVersion,
+    Sampling,
+    Task,
+    TaskKind,
+    TaskRow,
+)
+
+PERSON = "person"
+OWN = "own"
+MINI_SIZES = {"train": 500, "validation": 300, "test": 500, "families": 100}
+MINI_SEED = 1
+
+
+_SIMULATOR = "Configure one with SWEET_SIMULATOR__MODEL and SWEET_SIMULATOR__BASE_URL."
+
+
+class Services:
+    """Everything a page or a command needs, opened from settings; close it when done."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.data.mkdir(parents=True, exist_ok=True)
+        self.settings = settings
+        self.store = EpisodeStore(settings.database)
+        self.registry = Registry(settings.data / "policies", _builtin(settings))
+        self._engines: dict[tuple[str, str, str], Engine] = {}
+        self._sandbox: Sandbox | None = None
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Close the store and end the sandbox's processes."""
+        with self._lock:
+            if self._sandbox is not None:
+                self._sandbox.close()
+                self._sandbox = None
+        self.store.close()
+
+    def __enter__(self) -> Services:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # Policies
+
+    def policies(self) -> list[PolicyVersion]:
+        """Every version that can be chosen: built-in, configured, trained."""
+        return self.registry.versions()
+
+    def default_policy(self) -> str:
+        """The id of the version served now: the promoted one, else the configured one."""
+        return self.registry.promoted() or _builtin(self.settings)[-1].id
+
+    def policy(self, policy_id: str) -> Policy:
+        """The version in the agent's seat. Raises: PolicyError."""
+        version = self.registry.verified(policy_id)
+        model = self._model_of(version)
+        return EnginePolicy(
+            version.id,
+            self._engine(model),
+            Sampling(temperature=model.temperature, max_tokens=model.max_tokens),
+            "plain" if version.base_model == EMBEDDED_MODEL else "instructed",
+            version.adapter_path,
+        )
+
+    def _model_of(self, version: PolicyVersion) -> ModelSettings:
+        agent = self.settings.agent
+        if version.base_model == agent.model:
+            return agent
+        return ModelSettings(model=version.base_model)
+
+    def _engine(self, model: ModelSettings) -> Engine:
+        """The engine of a model; one model is loaded once, whoever plays on it."""
+        key = (model.model, model.base_url, model.api_key)
+        with self._lock:
+            if key not in self._engines:
+                self._engines[key] = open_engine(model)
+            return self._engines[key]
+
+    # Collaborators
+
+    def collaborators_for(self, row: TaskRow) -> list[str]:
+        """Who can play this task's collaborator: a person, the script, the simulator model."""
+        if row.hidden is None:
+            return [PERSON]
+        return [PERSON, *_scripted(row), *self._simulator()]
+
+    def collaborator(self, name: str) -> Collaborator | None:
+        """The collaborator of that name; None for a person. Raises: ConfigError."""
+        if name == PERSON:
+            return None
+        if name == ScriptedCollaborator.name:
+            return ScriptedCollaborator()
+        if name not in self._simulator():
+            known = ", ".join([PERSON, ScriptedCollaborator.name, *self._simulator()])
+            raise ConfigError(
+                f"There is no collaborator {name!r}. There are: {known}. {_SIMULATOR}"
+            )
+        model = self.settings.simulator
+        sampling = Sampling(temperature=model.temperature, max_tokens=model.max_tokens)
+        return LLMSimulator(model.model, self._engine(model), sampling)
+
+    def simulator_for(self, row: TaskRow, name: str = "") -> Collaborator:
+        """The collaborator `name` for this task, by default the best that is no person.
+
+        Raises: ConfigError where nobody but a person can play it.
+        """
+        able = self.collaborators_for(row)[1:]
+        collaborator = self.collaborator(name or able[-1]) if able else None
+        if collaborator is None or collaborator.name not in able:
+            raise ConfigError(
+                f"{name or 'No simulator'} can't play the collaborator of task {row.task.id!r}. "
+                f"Able: {', '.join(able) or 'only a person'}. The script plays ColBench-Mini tasks "
+                f"only; a simulator model plays every task that has a reference. {_SIMULATOR}"
+            )
+        return collaborator
+
+    def _simulator(self) -> list[str]:
+        model = self.settings.simulator.model
+        return [] if model == EMBEDDED_MODEL else [f"llm:{model}"]
+
+    # Scoring
+
+    def evaluator(self, kind: TaskKind) -> Evaluator | None:
+        """What scores tasks of that kind; None where nothing does. Raises: SandboxError."""
+        if kind is not TaskKind.BACKEND:
+            return None
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = Sandbox(
+                    workers=self.settings.sandbox_workers,
+                    allow_unsafe=self.settings.allow_unsafe_exec,
+                )
+            return BackendEvaluator(self._sandbox)
+
+    # Tasks
+
+    def ensure_mini_tasks(self) -> None:
+        """ColBench-Mini's sets are in the store; made where they are not."""
+        for split in MINI_SIZES:
+            self._ensure_mini(split)
+
+    def task_rows(self, name: str) -> list[TaskRow]:
+        """The tasks of a set: `mini-backend/test`, `colbench-backend/test`, `file:PATH`, ….
+
+        They are in the store afterwards. Raises: TaskDataError where there is no such set.
+        """
+        if name.startswith("file:"):
+            return list(self.read_file(name).rows)
+        source, _, split = name.partition("/")
+        if source == mini_backend.SOURCE and split in MINI_SIZES:
+            self._ensure_mini(split)
+        elif not self.store.count_tasks(source, split):
+            self.store.add_tasks(colbench.read_imported(name, self.settings.data).rows)
+        tasks = self.store.tasks(source, split, limit=self.store.count_tasks(source, split))
+        return [TaskRow(task, self.store.hidden(task.id)) for task in tasks]
+
+    def read_file(self, name: str) -> colbench.TaskFile:
+        """What the set `file:PATH` holds, with its bad rows; the good ones are in the store."""
+        found = colbench.read_file_set(name)
+        self.store.add_tasks(found.rows)
+        return found
+
+    def own_task(self, description: str) -> TaskRow:
+        """A person's own task, in the store: a description, no reference, no tests."""
+        if not description.strip():
+            raise TaskDataError("The task has no description. Say what the function should do.")
+        task = Task(f"own-{uuid.uuid4().hex[:12]}", TaskKind.BACKEND, description.strip(), OWN, OWN)
+        row = TaskRow(task, None)
+        self.store.add_tasks([row])
+        return row
+
+    def _ensure_mini(self, split: str) -> None:
+        if self.store.count_tasks(mini_backend.SOURCE, split) < MINI_SIZES[split]:
+            rows = mini_backend.generate(split, MINI_SIZES[split], MINI_SEED)
+            self.store.add_tasks(rows)
+
+    # Episodes
+
+    def new_episode(
+        self, row: TaskRow, policy_id: str, collaborator: str, seed: int | None = None
+    ) -> Episode:
+        """A new episode in the log; nobody has spoken yet. `seed` is drawn where not given."""
+        seed = random.SystemRandom().getrandbits(31) if seed is None else seed
+        return self.store.start_episode(
+            row.task.id, policy_id, collaborator, seed, self.settings.max_turns
+        )
+
+    async def play(
+        self,
+        episode_id: str,
+        *,
+        on_text: OnText | None = None,
+        on_change: OnChange | None = None,
+    ) -> Episode:
+        """The episode after every move that needs no person; see `run_episode`."""
+        episode = await asyncio.to_thread(self.store.episode, episode_id)
+        row = await asyncio.to_thread(self.store.task_row, episode.task_id)
+        return await run_episode(
+            self.store,
+            row,
+            episode,
+            await asyncio.to_thread(self.policy, episode.policy_id),
+            self.collaborator(episode.collaborator),
+            await asyncio.to_thread(self.evaluator, row.task.kind),
+            on_text=on_text,
+            on_change=on_change,
+        )
+
+
+def _builtin(settings: Settings) -> list[PolicyVersion]:
+    """The versions that need no folder: the embedded model, and the configured one last."""
+    versions = [PolicyVersion(EMBEDDED_MODEL, EMBEDDED_MODEL, note="knows only ColBench-Mini")]
+    agent = settings.agent
+    if agent.model != EMBEDDED_MODEL:
+        where = "endpoint" if agent.base_url else "hf"
+        note = agent.base_url or "runs on this machine"
+        versions.append(PolicyVersion(f"{where}:{agent.model}", agent.model, note=note))
+    return versions
+
+
+def _scripted(row: TaskRow) -> list[str]:
+    """The script's name where it can play the task: its reference is ColBench-Mini's."""
+    assert row.hidden is not None
+    if row.task.kind is not TaskKind.BACKEND:
+        return []
+    try:
+        mini_backend.parse_reference(row.hidden.reference)
+    except TaskDataError:
+        return []
+    return [ScriptedCollaborator.name]
