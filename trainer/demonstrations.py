@@ -1,0 +1,188 @@
+"""Dialogues that the embedded model learns from: an agent of mixed quality with a person of a
+ColBench-Mini task.
+
+The agent repeats what it heard as `Noted: base_fee = 13.`, so the answer copies from its own words
+and a person sees at once what was understood.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from dataclasses import dataclass, replace
+
+from sweet.tasks.mini_backend import Number, Spec, description, draw_number, draw_spec, reference
+from sweet.tasks.mini_backend import split_of
+from sweet.tasks.mini_families import (
+    SHAPES,
+    Family,
+    compose,
+    families,
+    identifier,
+    training_things,
+    with_shape,
+)
+from sweet.tasks.mini_talk import VAGUE, say
+from sweet.types import ANSWER_MARK, MAX_TURNS, Message
+
+ASK_NUMBER = (
+    "What is the {name}?", "How much is the {name}?", "And the {name}?",
+    "What {name} do you use?", "What should the {name} be?",
+)  # fmt: skip
+ASK = {
+    "logic": ("How do you work out the {result}?", "How is the {result} computed?",
+              "What is the formula for the {result}?"),
+    "at limit": ("At exactly the {limit}, does it already apply?",
+                 "Does it apply at exactly the {limit}?"),
+    "bound": ("Is there a limit on the {result}?", "Is there a maximum or minimum {result}?"),
+    "rounding": ("How should I round the {result}?", "Should the result be rounded?"),
+    "": ("Can you tell me more?", "Who is it for?", "Should it print the {result}?",
+         "Do you want comments in the code?", "Is there anything else?",
+         "What should I know about it?"),
+}  # fmt: skip
+UNKNOWN = (
+    "no idea", "I don't know", "you decide", "I am not sure.", "whatever you like", "No idea.",
+    "not sure, you choose", "I have no idea.", "dunno", "does not matter", "I can't say",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How well an agent asks: the chance to ask for each kind of detail, and to waste a turn."""
+
+    logic: float
+    number: float
+    rest: float
+    waste: float
+
+
+CAREFUL = Style(logic=1.0, number=1.0, rest=1.0, waste=0.03)
+MEDIUM = Style(logic=1.0, number=0.85, rest=0.55, waste=0.12)
+HASTY = Style(logic=0.8, number=0.45, rest=0.15, waste=0.12)
+
+
+def random_spec(rng: random.Random) -> Spec:
+    """A training task: a known family, one composed afresh, or one about a made-up thing.
+
+    Never a combination of the validation or test split, never a held-out thing.
+    """
+    while True:
+        luck = rng.random()
+        if luck < 0.6:
+            family = rng.choice(families())
+        else:
+            made_up = _made_up_word(rng) if luck > 0.85 else ""
+            family = compose(rng, training_things(), made_up)
+        spec = draw_spec(family, rng)
+        if split_of(spec) == "train":
+            return spec
+
+
+def _made_up_word(rng: random.Random) -> str:
+    vowels, consonants = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
+    return "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.randint(2, 4)))
+
+
+def dialogue(spec: Spec, style: Style, rng: random.Random) -> list[Message]:
+    """One collaboration from the description to the answer, at most ten agent messages."""
+    return _Demonstration(spec, style, rng).messages()
+
+
+class _Demonstration:
+    """One dialogue in the making: what was told so far decides what the answer says."""
+
+    def __init__(self, spec: Spec, style: Style, rng: random.Random):
+        self.spec, self.style, self.rng = spec, style, rng
+        self.opening = description(spec, rng)
+        self.told: set[str] = {
+            n for n, v in spec.constants.items() if f"The {n} is {v}." in self.opening
+        }
+        self.guesses: dict[str, Number] = {}
+
+    def messages(self) -> list[Message]:
+        out, acknowledgement = [Message("user", self.opening)], ""
+        for key in self._plan():
+            question = self._question(key)
+            out.append(Message("assistant", f"{acknowledgement} {question}".strip()))
+            reply, acknowledgement = self._answer(key)
+            out.append(Message("user", reply))
+        answer = f"{acknowledgement} {ANSWER_MARK}\n{self._code()}".strip()
+        return [*out, Message("assistant", answer)]
+
+    def _plan(self) -> list[str]:
+        rng, style = self.rng, self.style
+        plan = ["logic"] if rng.random() < style.logic else []
+        names = [n for _, n in self.spec.family.names if n not in self.told]
+        if plan:
+            plan += [n for n in names if rng.random() < style.number]
+            if self.spec.limit_name and rng.random() < style.rest:
+                plan.append("at limit")
+        if self.spec.family.shape.bounded or not plan:
+            plan += [k for k in ("bound", "rounding") if rng.random() < style.rest]
+        if plan[:1] == ["logic"] and rng.random() < 0.15:
+            plan[1:] = rng.sample(plan[1:], len(plan) - 1)
+        for i in range(len(plan), -1, -1):
+            if rng.random() < style.waste and len(plan) < MAX_TURNS - 1:
+                again = rng.random() < 0.3 and i > 0
+                plan.insert(i, plan[i - 1] if again else "")
+        return plan[: MAX_TURNS - 1]
+
+    def _question(self, key: str) -> str:
+        phrases = ASK.get(key, ASK_NUMBER)
+        fields = {"name": key, "result": self.spec.family.result, "limit": self.spec.limit_name}
+        return self.rng.choice(phrases).format(**fields)
+
+    def _answer(self, key: str) -> tuple[str, str]:
+        """The reply to a question, and how the agent acknowledges it in its next message."""
+        rng, spec = self.rng, self.spec
+        if not key:
+            phrase = rng.choice(VAGUE)
+            return phrase.format(result=spec.family.result, q=spec.family.q), "OK."
+        repeated, number = key in self.told, key in spec.constants
+        self.told.add(key)
+        if number and not repeated and rng.random() < 0.04:
+            slot = next(s for s, n in spec.family.names if n == key) if key != spec.bound_name else "base"
+            self.guesses[key] = draw_number(slot, rng)
+            return rng.choice(UNKNOWN), f"Then I take {identifier(key)} = {self.guesses[key]}."
+        reply = ("As I said, " if repeated and rng.random() < 0.7 else "") + say(key, spec, rng)
+        if number and key in self.guesses:
+            del self.guesses[key]
+        facts = [self._fact(key)]
+        more = [n for _, n in spec.family.names if n not in self.told]
+        if number and more and rng.random() < 0.05:
+            extra = rng.choice(more)
+            self.told.add(extra)
+            reply = f"{reply.rstrip('.')}. The {extra} is {spec.constants[extra]}."
+            facts.append(self._fact(extra))
+        return reply, "I see." if key == "logic" else f"Noted: {', '.join(facts)}."
+
+    def _fact(self, key: str) -> str:
+        spec = self.spec
+        if key == "at limit":
+            subject = spec.family.b if spec.family.shape.name == "surcharge" else spec.family.q
+            return f"{subject} {spec.cmp} {identifier(spec.limit_name)}"
+        if key == "bound":
+            return f"{identifier(spec.bound_name)} = {spec.bound[1]}" if spec.bound else "no limit"
+        if key == "rounding":
+            word = {"none": "no rounding", "nearest": "round to nearest"}
+            return word.get(spec.rounding, f"round {spec.rounding}")
+        return f"{identifier(key)} = {spec.constants.get(key, '')}"
+
+    def _code(self) -> str:
+        """The answer: what was told, and guesses for the rest."""
+        spec, rng = self.spec, self.rng
+        if "logic" not in self.told:
+            spec = draw_spec(_guess_logic(spec.family, rng), rng)
+            return reference(replace(spec, bound=None, rounding="none"))
+        numbers = []
+        for (slot, value), (_, name) in zip(spec.numbers, spec.family.names, strict=True):
+            known = value if name in self.told else draw_number(slot, rng)
+            numbers.append((slot, self.guesses.get(name, known)))
+        cmp = spec.cmp if "at limit" in self.told else rng.choice((">", ">="))
+        bound = spec.bound if {"bound", spec.bound_name} & self.told else None
+        rounding = spec.rounding if "rounding" in self.told else "none"
+        return reference(replace(spec, numbers=tuple(numbers), cmp=cmp, bound=bound, rounding=rounding))
+
+
+def _guess_logic(family: Family, rng: random.Random) -> Family:
+    return with_shape(family, [s for s in SHAPES if s.args == family.shape.args], rng)
