@@ -68,9 +68,6 @@ class EpisodeLog(Protocol):
     ) -> object:
         """Log that the episode is over, and why."""
 
-    def reopen(self, episode_id: str) -> object:
-        """Let a failed episode go on after its last finished turn."""
-
     def add_evaluation(self, episode_id: str, evaluation: Evaluation) -> object:
         """Log what scoring gave."""
 
@@ -111,8 +108,8 @@ async def run_episode(
     """The episode after every move that needs no person, scored when it ended with a result.
 
     Can be called at any time for an episode in any state; it goes on from what was logged. A
-    model that fails ends it as FAILED with the reason (`retry_episode` takes it up again). Being
-    cancelled leaves it in progress.
+    model that fails ends it as FAILED with the reason; after `reopen` this repeats the move that
+    failed. Being cancelled leaves it in progress.
 
     Raises: StoreError; ConfigError where the collaborator would need hidden information that the
     task has not.
@@ -133,7 +130,10 @@ async def run_episode(
             else:
                 episode = await run.reply(episode, collaborator)
     except StoreError:
-        raise
+        episode = await run.load(episode.id)
+        if episode.stop_reason is None:
+            raise
+        return episode  # somebody ended it while a model was speaking
     except SweetError as e:
         return await run.end(episode, StopReason.FAILED, error=str(e))
     if episode.stop_reason is None:
@@ -164,14 +164,6 @@ async def evaluate_episode(
         evaluation = Evaluation(reward=None, verdict=Verdict.INFRA, error=str(e))
     run = _Run(log, row, on_change)
     return await run.logged(episode.id, lambda: log.add_evaluation(episode.id, evaluation))
-
-
-async def retry_episode(log: EpisodeLog, episode: Episode) -> Episode:
-    """The failed episode, open again; `run_episode` then repeats the move that failed."""
-    if episode.stop_reason is not StopReason.FAILED:
-        return episode
-    await asyncio.to_thread(log.reopen, episode.id)
-    return await asyncio.to_thread(log.episode, episode.id)
 
 
 async def stop_episode(log: EpisodeLog, episode_id: str) -> Episode:

@@ -120,7 +120,7 @@ class Registry:
         """
         if not (adapter / _ADAPTER_CONFIG).is_file():
             raise PolicyError(f"{adapter} is no PEFT adapter folder: no {_ADAPTER_CONFIG} in it.")
-        details = {
+        details: dict[str, object] = {
             "parent": parent_id,
             "base_model": base_model,
             "round": round_id,

@@ -1,13 +1,13 @@
 """Many episodes at once. No episode waits for another, and a failed one is data, not a crash.
 
-The seed of episode i is derived from the batch's seed and i alone, so a batch can be run again,
-cut short, or continued (`first`) and gives the same episodes.
+The seed of episode i is derived from the batch's seed and i alone: the same batch run again gives
+the same episodes, whatever the concurrency and however far it comes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,11 +15,14 @@ from typing import Protocol
 from sweet.episode import EpisodeLog, OnChange, run_episode, stop_episode
 from sweet.errors import ConfigError, SweetError, boundary
 from sweet.seeds import derived_seed
+from sweet.store.records import Batch, BatchState
 from sweet.types import MAX_TURNS, Collaborator, Episode, Evaluator, Policy, TaskRow
+
+STOP_POLL_S = 0.5
 
 
 class RolloutLog(EpisodeLog, Protocol):
-    """What a batch of episodes needs of the store."""
+    """What many episodes need of the store."""
 
     def start_episode(
         self,
@@ -28,8 +31,16 @@ class RolloutLog(EpisodeLog, Protocol):
         collaborator: str,
         seed: int,
         max_turns: int = MAX_TURNS,
+        *,
+        batch_id: str | None = None,
     ) -> Episode:
         """Log a new episode."""
+
+    def batch(self, batch_id: str) -> Batch:
+        """The batch, as far as it is."""
+
+    def end_batch(self, batch_id: str, error: str | None = None) -> object:
+        """Log that the batch is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +61,11 @@ class Outcome:
     error: str | None = None
 
 
-def assignments(rows: Sequence[TaskRow], n: int, seed: int, first: int = 0) -> Iterator[Assignment]:
-    """`n` episodes from number `first` on, over the tasks in their order, again and again."""
+def assignments(rows: Sequence[TaskRow], n: int, seed: int) -> Iterator[Assignment]:
+    """`n` episodes over the tasks in their order, and round again with other seeds."""
     if not rows:
         raise ConfigError("There is no task to roll out. Choose a task set that has some.")
-    for index in range(first, first + n):
+    for index in range(n):
         yield Assignment(index, rows[index % len(rows)], derived_seed(seed, "episode", index))
 
 
@@ -67,10 +78,11 @@ class Rollout:
     collaborator: Callable[[TaskRow], Collaborator]
     evaluator: Evaluator | None
     max_turns: int = MAX_TURNS
+    batch_id: str | None = None
 
     async def run(
         self,
-        todo: Iterator[Assignment],
+        todo: Iterable[Assignment],
         *,
         concurrency: int = 8,
         stop: asyncio.Event | None = None,
@@ -78,30 +90,48 @@ class Rollout:
     ) -> AsyncIterator[Outcome]:
         """Each outcome as it comes, not in order.
 
-        `stop` ends the running episodes as STOPPED and starts no other. Leaving the iteration
-        without it leaves the running ones in progress.
+        `stop`, or a stop of the batch in the log, ends the running episodes as STOPPED and starts
+        no other. Leaving the iteration without it leaves the running ones in progress. The batch
+        is ended in the log either way.
         """
         if concurrency < 1:
             raise ConfigError(f"The concurrency is {concurrency}; it must be at least 1.")
         stop = stop or asyncio.Event()
-        stopping = asyncio.create_task(stop.wait())
+        stopping = asyncio.create_task(self._stopping(stop))
+        waiting = iter(todo)
         running: set[asyncio.Task[Outcome]] = set()
+        error: str | None = "It broke off before it was done."
         try:
             while True:
-                while len(running) < concurrency and not stop.is_set():
-                    if (assignment := next(todo, None)) is None:
+                while len(running) < concurrency and not stopping.done():
+                    if (assignment := next(waiting, None)) is None:
                         break
                     running.add(asyncio.create_task(self._one(assignment, stopping, on_change)))
                 if not running:
+                    error = None
                     return
                 done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     yield task.result()
         finally:
             await _cancelled(stopping, *running)
+            if self.batch_id:
+                await asyncio.to_thread(self.log.end_batch, self.batch_id, error)
+
+    async def _stopping(self, stop: asyncio.Event) -> None:
+        """Returns when the batch is to stop, whoever asked: this process, or another in the log."""
+        if self.batch_id is None:
+            await stop.wait()
+            return
+        while not stop.is_set():
+            batch = await asyncio.to_thread(self.log.batch, self.batch_id)
+            if batch.state is BatchState.STOPPING:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), STOP_POLL_S)
 
     async def _one(
-        self, assignment: Assignment, stopping: asyncio.Task[bool], on_change: OnChange | None
+        self, assignment: Assignment, stopping: asyncio.Task[None], on_change: OnChange | None
     ) -> Outcome:
         try:
             with boundary(SweetError, "The episode broke off"):
@@ -110,12 +140,12 @@ class Rollout:
             return Outcome(assignment, None, str(e))
 
     async def _episode(
-        self, assignment: Assignment, stopping: asyncio.Task[bool], on_change: OnChange | None
+        self, assignment: Assignment, stopping: asyncio.Task[None], on_change: OnChange | None
     ) -> Episode:
         row = assignment.row
         collaborator = self.collaborator(row)
         start = (row.task.id, self.policy.id, collaborator.name, assignment.seed, self.max_turns)
-        episode = await asyncio.to_thread(self.log.start_episode, *start)
+        episode = await asyncio.to_thread(self.log.start_episode, *start, batch_id=self.batch_id)
         players = (self.policy, collaborator, self.evaluator)
         moves = asyncio.create_task(
             run_episode(self.log, row, episode, *players, on_change=on_change)

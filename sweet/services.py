@@ -9,6 +9,9 @@ import asyncio
 import random
 import threading
 import uuid
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from functools import partial
 
 from evaluators.backend import BackendEvaluator
 
@@ -18,6 +21,7 @@ from sweet.episode import OnChange, run_episode
 from sweet.errors import ConfigError, TaskDataError
 from sweet.policy import EnginePolicy
 from sweet.registry import Registry
+from sweet.rollout import Assignment, Outcome, Rollout, assignments
 from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
 from sweet.simulator import LLMSimulator, ScriptedCollaborator
 from sweet.store import EpisodeStore
@@ -45,16 +49,33 @@ MINI_SEED = 1
 _SIMULATOR = "Configure one with SWEET_SIMULATOR__MODEL and SWEET_SIMULATOR__BASE_URL."
 
 
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """`n` simulated episodes: on which tasks, by whom, how many at once.
+
+    `collaborator` empty: the best that can play each task.
+    """
+
+    tasks: str
+    policy_id: str
+    n: int
+    collaborator: str = ""
+    concurrency: int = 8
+    seed: int = 0
+
+
 class Services:
     """Everything a page or a command needs, opened from settings; close it when done."""
 
     def __init__(self, settings: Settings) -> None:
         settings.data.mkdir(parents=True, exist_ok=True)
         self.settings = settings
-        self.store = EpisodeStore(settings.database)
+        self.store = EpisodeStore.open(settings.database)
+        self.store.end_lost_batches()
         self.registry = Registry(settings.data / "policies", _builtin(settings))
         self._engines: dict[tuple[str, str, str], Engine] = {}
         self._sandbox: Sandbox | None = None
+        self._running: set[asyncio.Task[None]] = set()
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -236,6 +257,50 @@ class Services:
             on_text=on_text,
             on_change=on_change,
         )
+
+    # Batches
+
+    async def start_batch(self, plan: BatchPlan) -> str:
+        """The id of a batch that now runs in the background of this event loop.
+
+        How far it is: `store.batch(id)`; to stop it, from any process: `store.request_stop(id)`.
+        Raises: SweetError where it can't begin (no such set, policy or collaborator).
+        """
+        rollout, todo = await asyncio.to_thread(self._prepared, plan)
+
+        async def drain() -> None:
+            async for _ in rollout.run(todo, concurrency=plan.concurrency):
+                pass
+
+        task = asyncio.create_task(drain())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        assert rollout.batch_id
+        return rollout.batch_id
+
+    async def run_batch(
+        self, plan: BatchPlan, stop: asyncio.Event | None = None
+    ) -> AsyncIterator[Outcome]:
+        """Each outcome of a batch as it comes. Raises: SweetError where it can't begin."""
+        rollout, todo = await asyncio.to_thread(self._prepared, plan)
+        async for outcome in rollout.run(todo, concurrency=plan.concurrency, stop=stop):
+            yield outcome
+
+    def _prepared(self, plan: BatchPlan) -> tuple[Rollout, list[Assignment]]:
+        rows = self.task_rows(plan.tasks)
+        todo = list(assignments(rows, plan.n, plan.seed))
+        for row in {a.row.task.id: a.row for a in todo}.values():
+            self.simulator_for(row, plan.collaborator)  # a task nobody can play is found first
+        kinds = {a.row.task.kind for a in todo}
+        if len(kinds) != 1:
+            raise ConfigError(f"The set {plan.tasks!r} mixes kinds of tasks. Choose one of a kind.")
+        policy, evaluator = self.policy(plan.policy_id), self.evaluator(kinds.pop())
+        batch_id = self.store.start_batch("rollout", asdict(plan), plan.n)
+        collaborator = partial(self.simulator_for, name=plan.collaborator)
+        rollout = Rollout(
+            self.store, policy, collaborator, evaluator, self.settings.max_turns, batch_id
+        )
+        return rollout, todo
 
 
 def _builtin(settings: Settings) -> list[PolicyVersion]:
