@@ -14,7 +14,7 @@ from sweet.errors import SimulatorError, SweetError, TaskDataError, boundary
 from sweet.parsing import spoken
 from sweet.prompts import simulator_backend
 from sweet.seeds import derived_seed
-from sweet.tasks import mini_backend
+from sweet.tasks import mini_talk
 from sweet.types import Action, Engine, HiddenInfo, Message, Observation, Sampling, TaskKind
 
 MAX_REPLY_CHARS = 400  # arXiv:2503.15478, section 3
@@ -97,7 +97,7 @@ class ScriptedCollaborator:
         """
         drawn = derived_seed(seed, "reply", len(observation.exchanges))
         try:
-            return mini_backend.reply_to(action.message, hidden, observation.exchanges, drawn)
+            return mini_talk.reply_to(action.message, hidden, observation.exchanges, drawn)
         except TaskDataError as e:
             raise SimulatorError(f"The scripted collaborator could not answer: {e}") from e
 
