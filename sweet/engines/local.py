@@ -1,0 +1,399 @@
+"""Any Hugging Face causal language model in this process, on CPU or GPU.
+
+`LocalEngine` is what others use; `_Model` is the loaded model, `_Batch` the rows decoded together
+under one adapter. torch and transformers are imported when the first request comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from sweet.engines.adapters import AdapterKey, Adapters, find_adapter
+from sweet.engines.draw import draw
+from sweet.engines.generation import OutOfMemory, Request, Row, check_sampling
+from sweet.engines.slots import PrefixStore, Slots
+from sweet.engines.worker import Worker
+from sweet.errors import PolicyError, boundary
+from sweet.types import Completion, Message, OnText, Sampling
+
+PREFILL_TOKENS = 2048  # of one forward pass; more saves no time on CPU and costs memory
+SMALL_PARAMETERS = 30_000_000  # below it, one thread decodes faster than several (measured)
+
+
+class LocalEngine:
+    """An engine that runs `model`, a folder or a Hugging Face id, in this process.
+
+    Requests are decoded together, each from its own seed: in float32 a text does not depend on
+    who else is in the batch. (In half precision on a GPU rounding differs with the batch's size.)
+    It may be called from several threads and event loops at once.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str = "auto",
+        dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+        max_batch: int = 32,
+        max_adapters: int = 4,
+        prefix_cache_bytes: int = 256 * 2**20,
+    ) -> None:
+        """Nothing is loaded before the first request.
+
+        Args:
+            model: A folder, or an id such as "Qwen/Qwen3-4B-Instruct-2507".
+            device: "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
+            dtype: "auto" keeps the model's own on a GPU and takes float32 on a CPU.
+            max_batch: Rows decoded at once; more requests wait.
+            max_adapters: LoRA adapters kept loaded; the least used goes first.
+            prefix_cache_bytes: Keys and values kept for the next turn of a dialogue.
+        """
+        self.model = str(model)
+        load = partial(_Model, model, device, dtype, max_batch, max_adapters, prefix_cache_bytes)
+        self._worker = Worker(load)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        *,
+        adapter: str | None = None,
+        on_text: OnText | None = None,
+    ) -> Completion:
+        """The model's next message. `adapter` is a PEFT LoRA folder."""
+        check_sampling(sampling)
+        request = Request(messages, sampling, adapter, streams=on_text is not None)
+        self._worker.submit(request)
+        try:
+            while True:
+                item = await request.inbox.get()
+                if isinstance(item, Completion):
+                    return item
+                if isinstance(item, PolicyError):
+                    raise item
+                if on_text:
+                    on_text(item)
+        finally:
+            request.cancelled = True
+
+    async def aclose(self) -> None:
+        """`close`, without holding up the event loop."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Give the model's memory back; requests still under way fail."""
+        self._worker.close()
+
+
+class _Model:
+    """A loaded model with its tokenizer and a batch for each adapter in use."""
+
+    def __init__(
+        self,
+        name: str | Path,
+        device: str,
+        dtype: str,
+        max_batch: int,
+        max_adapters: int,
+        prefix_cache_bytes: int,
+    ) -> None:
+        self.name = str(name)
+        # Idle OpenMP threads must sleep, not spin: others need the cores. Read when torch loads.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        import torch
+
+        self.device = torch.device(_device(device))
+        self.tokenizer, self.network = _load(name, self.device, dtype)
+        if self.device.type == "cpu" and self.network.num_parameters() < SMALL_PARAMETERS:
+            torch.set_num_threads(1)  # holds for this thread alone
+        config = self.network.config.get_text_config()
+        self.context_tokens = getattr(config, "max_position_embeddings", None) or 2**31
+        self.end_ids = _end_ids(self.network, self.tokenizer)
+        accepted = inspect.signature(self.network.forward).parameters
+        self.takes_positions = "position_ids" in accepted
+        self.takes_logits_to_keep = "logits_to_keep" in accepted
+        layer_types = set(getattr(config, "layer_types", None) or [])
+        self.batches_rows = not self.network._is_stateful and layer_types <= {
+            "full_attention",
+            "sliding_attention",
+        }
+        self.max_batch = max_batch if self.batches_rows else 1
+        self.prefix_cache_bytes = prefix_cache_bytes
+        self.adapters = Adapters(self.network, str(self.device), max_adapters)
+        self._batches: dict[AdapterKey | None, _Batch | _Single] = {}
+
+    def row(self, request: Request) -> Row:
+        """A request as tokens. Raises: PolicyError when it does not fit the context."""
+        prompt_ids = self._encode(request.messages)
+        room = self.context_tokens - len(prompt_ids)
+        if room < 1:
+            raise PolicyError(
+                f"The prompt has {len(prompt_ids)} tokens, but {self.name} reads at most "
+                f"{self.context_tokens} with its answer. Shorten the messages, or choose a model "
+                "with a longer context."
+            )
+        limit = min(request.sampling.max_tokens, room)
+        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
+        key = find_adapter(request.adapter) if request.adapter else None
+        return Row(request, prompt_ids, limit, self.end_ids, decode, key)
+
+    def batch(self, adapter: AdapterKey | None, active: set[AdapterKey | None]) -> _Batch | _Single:
+        """The batch under this adapter, which is loaded if it is not."""
+        for unloaded in self.adapters.load(adapter, active):
+            self._batches.pop(unloaded, None)
+        if adapter not in self._batches:
+            kind = _Batch if self.batches_rows else _Single
+            self._batches[adapter] = kind(self, adapter)
+        return self._batches[adapter]
+
+    def forget_batches(self) -> None:
+        """Begin anew after a failure: no rows, nothing known."""
+        self._batches.clear()
+
+    def close(self) -> None:
+        """Drop the weights."""
+        self._batches.clear()
+        del self.network, self.adapters
+
+    def _encode(self, messages: Sequence[Message]) -> list[int]:
+        template = self.tokenizer.chat_template
+        if not template:
+            raise PolicyError(
+                f"{self.name} has no chat template, so it can't be given a dialogue. Choose an "
+                "instruction-tuned (chat) model."
+            )
+        if "reference" not in str(template) and any(m.role == "reference" for m in messages):
+            raise PolicyError(
+                f"A prompt with a message of role 'reference' was given to {self.name}, whose "
+                "chat template has no such role."
+            )
+        turns = [{"role": m.role, "content": m.content} for m in messages]
+        text = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+class _Batch:
+    """The rows decoded together under one adapter."""
+
+    def __init__(self, model: _Model, adapter: AdapterKey | None) -> None:
+        self.rows: list[Row] = []
+        self._model = model
+        self._adapter = adapter
+        self._slots = Slots()
+        self._cache = _slot_cache(self._slots)
+        self._known = PrefixStore(model.prefix_cache_bytes)
+
+    def join(self, rows: list[Row]) -> None:
+        """Read the prompts of new rows and draw their first tokens."""
+        # Rows whose beginning is known have little to read: apart from those that read it all.
+        work = [(row, *self._known.longest(row.ids[:-1])) for row in rows]
+        work.sort(key=lambda item: len(item[0].ids) - item[1])
+        while work:
+            some = work[:1]
+            for item in work[1:]:
+                if (len(item[0].ids) - item[1]) * (len(some) + 1) > PREFILL_TOKENS:
+                    break
+                some.append(item)
+            self._prefill(some)
+            work = work[len(some) :]
+
+    def step(self) -> None:
+        """One more token for every row."""
+        with _out_of_memory(len(self.rows)), _inference():
+            self._slots.advance()
+            try:
+                self._forward(0, [row.out_ids[-1:] for row in self.rows])
+            except BaseException:
+                self._slots.end -= 1
+                raise
+
+    def leave(self, row: Row) -> None:
+        """Take a row out; what it has read stays known."""
+        at = self.rows.index(row)
+        with _inference():
+            with suppress(OutOfMemory), _out_of_memory(1):
+                read = self._slots.end - self._slots.starts[at]
+                self._known.put(row.ids[:read], self._slots.saved(at))
+            self._slots.drop(at)
+        self.rows[at] = self.rows[-1]
+        self.rows.pop()
+
+    def _prefill(self, work: list[tuple[Row, int, Any]]) -> None:
+        first = len(self.rows)
+        lengths = [len(row.ids) for row, _, _ in work]
+        queries = max(n - known for n, (_, known, _) in zip(lengths, work, strict=True))
+        try:
+            with _out_of_memory(len(work)), _inference():
+                self._slots.add(lengths)
+                for at, (n, (_, known, saved)) in enumerate(zip(lengths, work, strict=True), first):
+                    if known and n > queries:
+                        self._slots.fill(at, saved, n - queries)
+                self.rows += [row for row, _, _ in work]
+                self._forward(first, [row.ids[-queries:] for row in self.rows[first:]])
+        except BaseException:
+            del self.rows[first:], self._slots.starts[first:]
+            raise
+
+    def _forward(self, first: int, new_ids: list[list[int]]) -> None:
+        """Read the newest tokens of the rows from `first` on, and draw the next ones."""
+        import torch
+
+        model, slots = self._model, self._slots
+        queries = max(map(len, new_ids))
+        slots.look_at(first, queries)
+        model.adapters.use(self._adapter)
+        ids = [[0] * (queries - len(row)) + row for row in new_ids]
+        starts = torch.tensor(slots.starts[first:], device=model.device).unsqueeze(1)
+        columns = torch.arange(slots.low, slots.end, device=model.device)
+        inputs: dict[str, Any] = {"attention_mask": columns >= starts}
+        if model.takes_positions:
+            inputs["position_ids"] = (columns[-queries:] - starts).clamp(min=0)
+        if model.takes_logits_to_keep:
+            inputs["logits_to_keep"] = 1
+        out = model.network(
+            torch.tensor(ids, device=model.device),
+            past_key_values=self._cache,
+            use_cache=True,
+            **inputs,
+        )
+        draw(out.logits[:, -1], self.rows[first:])
+
+
+class _Single:
+    """Models whose state is no table of keys and values (Mamba, …): one row, by `generate`."""
+
+    def __init__(self, model: _Model, adapter: AdapterKey | None) -> None:
+        self.rows: list[Row] = []
+        self._model = model
+        self._adapter = adapter
+
+    def join(self, rows: list[Row]) -> None:
+        """Take a row; it is written at the next step."""
+        self.rows += rows
+
+    def step(self) -> None:
+        """The whole answer of the one row."""
+        import torch
+
+        model, row = self._model, self.rows[0]
+        model.adapters.use(self._adapter)
+
+        def pick(_ids: Any, scores: Any) -> Any:
+            draw(scores, [row])
+            only = torch.full_like(scores, -torch.inf)
+            only[0, row.out_ids[-1] if row.out_ids else 0] = 0
+            return only
+
+        def stop(ids: Any, _scores: Any, **_: Any) -> Any:
+            return torch.full((len(ids),), row.gone, device=ids.device)
+
+        ids = torch.tensor([row.ids], device=model.device)
+        with _out_of_memory(1):
+            model.network.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=False,
+                max_new_tokens=model.context_tokens,
+                logits_processor=[pick],
+                stopping_criteria=[stop],
+            )
+
+    def leave(self, row: Row) -> None:
+        """Take the row out."""
+        self.rows.remove(row)
+
+
+def _slot_cache(slots: Slots) -> Any:
+    """A transformers cache that keeps its keys and values in `slots`."""
+    from transformers.cache_utils import Cache, DynamicLayer
+
+    class SlotLayer(DynamicLayer):
+        """Defined here because transformers must not be imported before a model is needed."""
+
+        def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> Any:
+            return slots.write(id(self), key_states, value_states)
+
+        def get_seq_length(self) -> int:
+            return slots.past_columns
+
+    return Cache(layer_class_to_replicate=SlotLayer)
+
+
+def _load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
+    """Tokenizer and network. Raises: PolicyError saying what is missing and what to do."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    is_folder = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
+    path = Path(name).expanduser()
+    if is_folder and not (path / "config.json").is_file():
+        what = "has no config.json" if path.is_dir() else "does not exist"
+        raise PolicyError(
+            f"The model folder {name} {what}; it must be a folder as transformers' "
+            "save_pretrained writes it."
+        )
+    source = str(path) if path.is_dir() else str(name)
+    kind = dtype if dtype != "auto" else ("float32" if device.type == "cpu" else "auto")
+    with boundary(PolicyError, f"The model {name} could not be loaded"), _out_of_memory(1):
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            source,
+            dtype=kind if kind == "auto" else getattr(torch, kind),
+            output_loading_info=True,
+        )
+    network, report = loaded
+    with boundary(PolicyError, f"The model {name} could not be put on {device}"), _out_of_memory(1):
+        network = network.to(device).eval()
+    if report["missing_keys"]:
+        some = ", ".join(sorted(report["missing_keys"])[:3])
+        raise PolicyError(
+            f"The model {name} lacks {len(report['missing_keys'])} of its weights ({some}, …); "
+            "fetch its files again."
+        )
+    return tokenizer, network
+
+
+def _device(device: str) -> str:
+    import torch
+
+    if device != "auto":
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _end_ids(network: Any, tokenizer: Any) -> frozenset[int]:
+    """The tokens that end a message."""
+    ids = network.generation_config.eos_token_id
+    listed = ids if isinstance(ids, list) else [ids]
+    return frozenset(i for i in [*listed, tokenizer.eos_token_id] if i is not None)
+
+
+def _inference() -> Any:
+    import torch
+
+    return torch.inference_mode()
+
+
+@contextmanager
+def _out_of_memory(rows: int) -> Iterator[None]:
+    """Name an exhausted memory as such: the scheduler then tries fewer rows."""
+    import torch
+
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as e:
+        if isinstance(e, RuntimeError) and "memory" not in str(e):
+            raise
+        raise OutOfMemory(
+            f"There was not enough memory for {rows} requests at once. Choose a smaller model, "
+            f"a shorter context, or fewer at a time. ({str(e).splitlines()[0]})"
+        ) from e
