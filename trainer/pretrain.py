@@ -59,7 +59,9 @@ class Batch:
     labels: torch.Tensor
 
 
-def pretrain(out: Path, settings: PretrainSettings, *, stop_after: int | None = None) -> Path:
+def pretrain(
+    out: Path, settings: PretrainSettings, *, device: str = "cpu", stop_after: int | None = None
+) -> Path:
     """The folder `out` with model, tokenizer and training log; goes on where a run stopped.
 
     `stop_after` ends this call after so many steps of its own, to be continued later.
@@ -67,7 +69,7 @@ def pretrain(out: Path, settings: PretrainSettings, *, stop_after: int | None = 
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = build_tokenizer(settings.context_tokens)
     torch.manual_seed(settings.seed)
-    model = build_model(tokenizer, settings)
+    model = build_model(tokenizer, settings).to(device)
     optimizers = _optimizers(model, settings)
     first = _restore(out, model, optimizers)
     last = min(settings.steps, first + stop_after) if stop_after else settings.steps
@@ -82,6 +84,7 @@ def pretrain(out: Path, settings: PretrainSettings, *, stop_after: int | None = 
             with (out / "log.jsonl").open("a") as log:
                 log.write(json.dumps(figures) + "\n")
             bar.set_postfix(loss=f"{loss:.3f}", answers=f"{figures['answers_right']:.2f}")
+    (out / "settings.json").write_text(json.dumps(asdict(settings), indent=2) + "\n")
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     return out
@@ -131,9 +134,11 @@ def _update(
     model: LlamaForCausalLM, optimizers: list[torch.optim.Optimizer], batch: Batch, rate: float
 ) -> float:
     model.train()
-    with torch.autocast("cpu", torch.bfloat16):
-        logits = model(batch.ids[:, :-1]).logits
-    loss = F.cross_entropy(logits.float().flatten(0, 1), batch.labels[:, 1:].flatten())
+    device = model.device
+    with torch.autocast(device.type, torch.bfloat16):
+        logits = model(batch.ids[:, :-1].to(device)).logits
+    targets = batch.labels[:, 1:].to(device)
+    loss = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:
@@ -214,7 +219,8 @@ def measure(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, n: int 
             rows.append(encode(tokenizer, dialogue(spec, CAREFUL, rng)))
     batch = _pad(rows, tokenizer.pad_token_id)
     model.eval()
-    right = model(batch.ids[:, :-1]).logits.argmax(-1) == batch.labels[:, 1:]
+    best = model(batch.ids[:, :-1].to(model.device)).logits.argmax(-1).cpu()
+    right = best == batch.labels[:, 1:]
     answers, notes = [], []
     marks = tokenizer.convert_tokens_to_ids(["WANT", "Noted"])
     for ids, ok, labels in zip(batch.ids, right, batch.labels[:, 1:], strict=True):
@@ -249,8 +255,3 @@ def _restore(out: Path, model: LlamaForCausalLM, optimizers: list[torch.optim.Op
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)
     return state["step"]
-
-
-def settings_as_json(settings: PretrainSettings) -> dict:
-    """The settings for the model card."""
-    return asdict(settings)

@@ -11,6 +11,7 @@ import random
 import re
 import string
 from collections import Counter
+from functools import cache
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -80,6 +81,7 @@ def _vocabulary() -> list[str]:
     return list(dict.fromkeys(tokens))
 
 
+@cache
 def _word_counts() -> Counter[str]:
     rng = random.Random(0)
     counts: Counter[str] = Counter()

@@ -150,17 +150,17 @@ def reply_to(question: str, hidden: HiddenInfo, history: tuple[Exchange, ...], s
     """
     spec = parse_reference(hidden.reference)
     rng = random.Random(f"{seed}/{len(history)}/{question}")
-    question = _without_notes(question)
+    question = without_notes(question)
     keys = asked(question, spec)
     if not keys:
         return rng.choice(VAGUE).format(result=spec.family.result, q=spec.family.q)
     replies = [say(key, spec, rng) for key in keys]
     if len(keys) == 2:
         return " ".join(f"The {key} is {spec.constants[key]}." for key in keys)
-    told = any(asked(_without_notes(e.agent), spec) == keys for e in history)
+    told = any(asked(without_notes(e.agent), spec) == keys for e in history)
     return f"As I said, {replies[0]}" if told else replies[0]
 
 
-def _without_notes(message: str) -> str:
+def without_notes(message: str) -> str:
     """The agent's message without the "Noted: …" lines in which it repeats what it heard."""
     return re.sub(r"\bNoted: [^.?]*(\.\d+[^.?]*)*\.", " ", message).strip() or message

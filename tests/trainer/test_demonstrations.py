@@ -1,0 +1,46 @@
+import random
+
+from sweet.parsing import parse_action
+from sweet.tasks.mini_backend import reference, split_of
+from sweet.tasks.mini_families import held_out_families
+from sweet.types import MAX_TURNS
+from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
+
+RNG = random.Random(11)
+DIALOGUES = [
+    (spec, dialogue(spec, style, RNG))
+    for style in (CAREFUL, MEDIUM, HASTY) * 100
+    for spec in [random_spec(RNG)]
+]
+
+
+def test_speakers_take_turns_and_the_agent_answers_within_ten_messages():
+    for _, messages in DIALOGUES:
+        assert [m.role for m in messages] == ["user", "assistant"] * (len(messages) // 2)
+        actions = [parse_action(m.content) for m in messages if m.role == "assistant"]
+        assert len(actions) <= MAX_TURNS
+        assert [a.is_final for a in actions] == [False] * (len(actions) - 1) + [True]
+
+
+def test_an_answer_is_the_reference_when_everything_was_told():
+    right = 0
+    for spec, messages in DIALOGUES[::3]:
+        text = "\n".join(m.content for m in messages)
+        if "Then I take" not in text:
+            right += parse_action(messages[-1].content).artifact.strip() == reference(spec)
+    assert right > 75
+
+
+def test_careful_agents_are_right_more_often_than_hasty_ones():
+    def rate(pairs):
+        answers = [parse_action(m[-1].content).artifact.strip() for _, m in pairs]
+        return sum(a == reference(s) for a, (s, _) in zip(answers, pairs, strict=True)) / len(pairs)
+
+    assert rate(DIALOGUES[::3]) > rate(DIALOGUES[1::3]) > rate(DIALOGUES[2::3])
+
+
+def test_training_tasks_are_never_validation_test_or_held_out_ones():
+    specs = [random_spec(RNG) for _ in range(500)]
+    assert {split_of(s) for s in specs} == {"train"}
+    things = {f.thing for f in held_out_families()}
+    assert not {s.family.thing for s in specs} & things
