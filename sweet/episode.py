@@ -68,6 +68,9 @@ class EpisodeLog(Protocol):
     ) -> object:
         """Log that the episode is over, and why."""
 
+    def reopen(self, episode_id: str) -> Episode:
+        """Let a failed or stopped episode go on, and give it."""
+
     def add_evaluation(self, episode_id: str, evaluation: Evaluation) -> object:
         """Log what scoring gave."""
 
@@ -108,8 +111,8 @@ async def run_episode(
     """The episode after every move that needs no person, scored when it ended with a result.
 
     Can be called at any time for an episode in any state; it goes on from what was logged. A
-    model that fails ends it as FAILED with the reason; after `reopen` this repeats the move that
-    failed. Being cancelled leaves it in progress.
+    model that fails ends it as FAILED with the reason; after `retry_episode` this repeats
+    the move that failed. Being cancelled leaves it in progress.
 
     Raises: StoreError; ConfigError where the collaborator would need hidden information that the
     task has not.
@@ -164,6 +167,16 @@ async def evaluate_episode(
         evaluation = Evaluation(reward=None, verdict=Verdict.INFRA, error=str(e))
     run = _Run(log, row, on_change)
     return await run.logged(episode.id, lambda: log.add_evaluation(episode.id, evaluation))
+
+
+async def retry_episode(log: EpisodeLog, episode: Episode) -> Episode:
+    """The failed or stopped episode, open again; `run_episode` then repeats the move it broke at.
+
+    An episode that is in progress, or has an outcome, is given back as it is.
+    """
+    if episode.stop_reason not in (StopReason.FAILED, StopReason.STOPPED):
+        return episode
+    return await asyncio.to_thread(log.reopen, episode.id)
 
 
 async def stop_episode(log: EpisodeLog, episode_id: str) -> Episode:

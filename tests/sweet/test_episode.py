@@ -16,6 +16,7 @@ from sweet.episode import (
     evaluate_episode,
     next_speaker,
     observation_of,
+    retry_episode,
     run_episode,
     stop_episode,
 )
@@ -196,8 +197,10 @@ def test_a_failed_simulator_fails_the_episode_and_says_nothing(
 def test_a_failed_turn_can_be_retried(store: EpisodeStore) -> None:
     agent = policy("Fee?", ANSWER)
     failed = run(store, started(store), agent, FakeCollaborator([SimulatorError("no GPU")]))
-    store.reopen(failed.id)
-    done = run(store, failed, agent, FakeCollaborator(["Five."]), FakeEvaluator())
+    opened = asyncio.run(retry_episode(store, failed))
+    assert opened.stop_reason is None
+    assert asyncio.run(retry_episode(store, opened)) == opened
+    done = run(store, opened, agent, FakeCollaborator(["Five."]), FakeEvaluator())
     assert done.stop_reason is StopReason.ANSWERED
     assert done.error is None
     assert len(store.failures(done.id)) == 1
