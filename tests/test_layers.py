@@ -1,0 +1,216 @@
+"""One-way imports: a file imports only from rooms of lower ranks; some libraries have one home."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("sweet", "evaluators", "trainer", "ui", "benchmarks", "scripts")
+
+# A room is a module, or a package whose files may import each other as long as there is no cycle.
+# The longest name that fits a file is its room.
+RANKS = {
+    "sweet.types": 0,
+    "sweet.errors": 0,
+    "sweet.seeds": 0,
+    "sweet.browser": 0.5,
+    "sweet.settings": 1,
+    "sweet.tasks": 1,
+    "sweet.prompts": 1,
+    "sweet.parsing": 1,
+    "evaluators.sandbox": 1,
+    "evaluators.render": 1,
+    "evaluators.figures": 1,
+    "ui.format": 1,
+    "ui.session": 1,
+    "ui.theme": 1,
+    "trainer.losses": 1,
+    "sweet.engines": 2,
+    "sweet.store": 2,
+    "sweet.registry": 2,
+    "ui.conversation": 2,
+    "ui.results": 2,
+    "trainer.tree": 2,
+    "trainer.demonstrations": 2,
+    "sweet.exchange": 3,
+    "sweet.policy": 3,
+    "sweet.simulator": 3,
+    "sweet.episode": 3,
+    "ui.tables": 3,
+    "trainer.tokenizer": 3,
+    "evaluators.backend": 4,
+    "evaluators.frontend": 4,
+    "evaluators.judge": 4,
+    "trainer.pairs": 4,
+    "sweet.rollout": 5,
+    "trainer.critic": 5,
+    "trainer.candidates": 5,
+    "trainer.policy": 5,
+    "trainer.baselines": 5,
+    "trainer.measure": 5.5,
+    "sweet.services": 6,
+    "sweet.probes": 6,
+    "trainer.round": 6,
+    "trainer.jobs": 6,
+    "trainer.pretrain": 6,
+    "ui.wire": 6.2,
+    "ui.opinions": 6.2,
+    "ui.choose": 6.4,
+    "ui.play": 6.4,
+    "sweet.doctor": 7,
+    "ui.collaborate": 7,
+    "ui.sessions": 7,
+    "ui.watch": 7,
+    "ui.compare": 7,
+    "ui.train": 7,
+    "ui.leaderboard": 7,
+    "sweet.cli": 8,
+    "ui.shell": 8,
+    "trainer.__main__": 8,
+    "benchmarks": 8,
+    "scripts": 8,
+    "sweet.__main__": 9,
+    "app": 9,
+}
+
+HOMES = {
+    "gradio": ("ui", "app"),
+    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local"),
+}
+
+
+def sources() -> dict[str, Path]:
+    """The product's modules by name, as they lie in the working tree; no top-level __init__."""
+    files = [file for name in PACKAGES for file in ROOT.glob(f"{name}/**/*.py")]
+    modules = {module_name(file): file for file in [*files, *ROOT.glob("app.py")]}
+    return {name: file for name, file in sorted(modules.items()) if name not in PACKAGES}
+
+
+def module_name(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(module: str) -> str:
+    """The longest room name that the module is or lies in; empty where none is."""
+    parts = module.split(".")
+    names = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((name for name in names if name in RANKS), "")
+
+
+def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
+    """The full names of what a module imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                kept = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*kept, *filter(None, [node.module])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(module: str, file: Path, known: dict[str, Path]) -> set[str]:
+    """The product's modules that a module imports."""
+    found = set()
+    for name in imports(ast.parse(file.read_text()), module, file.name == "__init__.py"):
+        parts = name.split(".")
+        names = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+        found.add(next((n for n in names if n in known), ""))
+    return found - {"", module}
+
+
+def wrong_way(module: str, imported: set[str]) -> list[str]:
+    """What a module must not import, with the ranks."""
+    mine = room(module)
+    bad = [other for other in imported if room(other) != mine and not below(room(other), mine)]
+    return [f"{module} ({mine}) imports {other} ({room(other)})" for other in sorted(bad)]
+
+
+def below(lower: str, upper: str) -> bool:
+    return RANKS[lower] < RANKS[upper]
+
+
+def test_every_file_has_a_room() -> None:
+    assert [module for module in sources() if not room(module)] == [], "give them a rank in RANKS"
+
+
+def test_a_file_imports_only_from_lower_ranks() -> None:
+    known = sources()
+    bad = [
+        line
+        for module, file in known.items()
+        for line in wrong_way(module, imported_modules(module, file, known))
+    ]
+    assert bad == []
+
+
+def test_top_level_packages_import_nothing() -> None:
+    inits = (ROOT / package / "__init__.py" for package in ("sweet", "evaluators", "trainer", "ui"))
+    assert [str(i) for i in inits if any(imports(ast.parse(i.read_text()), "", True))] == []
+
+
+def test_no_room_has_a_cycle_inside() -> None:
+    known = sources()
+    graph = {m: imported_modules(m, file, known) for m, file in known.items()}
+    inside = {m: {o for o in others if room(o) == room(m)} for m, others in graph.items()}
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError as e:
+        pytest.fail(f"a cycle of imports: {' → '.join(e.args[1])}")
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_stays_in_its_homes(library: str) -> None:
+    homes = HOMES[library]
+    strangers = [
+        module
+        for module, file in sources().items()
+        if any(
+            n.split(".")[0] == library for n in imports(ast.parse(file.read_text()), module, False)
+        )
+        and not any(module == home or module.startswith(f"{home}.") for home in homes)
+    ]
+    assert strangers == []
+
+
+def test_set_up_runs_in_a_bare_python() -> None:
+    code = "import scripts.setup, sys; print(*sys.modules)"
+    command = [
+        "python3",
+        "-I",
+        "-S",
+        "-c",
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("sweet.types", "sweet.errors"),
+        ("sweet.store", "sweet.episode"),
+        ("ui.format", "ui.collaborate"),
+        ("sweet.settings", "sweet.tasks.colbench"),
+    ],
+)
+def test_an_import_the_wrong_way_is_seen(module: str, imported: str) -> None:
+    assert wrong_way(module, {imported, "sweet.errors"}) != []
+
+
+def test_every_spelling_of_an_import_is_seen() -> None:
+    code = "import a.b\nfrom . import c\nfrom ..d import e\ndef f():\n    from g import h\n"
+    seen = set(imports(ast.parse(code), "sweet.tasks.colbench", False))
+    assert seen == {"a.b", "sweet.tasks.c", "sweet.d.e", "g.h"}
+    assert "sweet.tasks.c" in set(imports(ast.parse("from . import c"), "sweet.tasks", True))
