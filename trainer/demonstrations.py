@@ -22,7 +22,7 @@ from sweet.tasks.mini_families import (
     training_things,
     with_shape,
 )
-from sweet.tasks.mini_talk import VAGUE, say
+from sweet.tasks.mini_talk import LOGIC_PHRASES, VAGUE, say
 from sweet.types import ANSWER_MARK, MAX_TURNS, Message
 
 ASK_NUMBER = (
@@ -44,6 +44,9 @@ UNKNOWN = (
     "no idea", "I don't know", "you decide", "I am not sure.", "whatever you like", "No idea.",
     "not sure, you choose", "I have no idea.", "dunno", "does not matter", "I can't say",
 )  # fmt: skip
+
+
+OPENERS = ("Good question.", "Hmm.", "Sure,", "Let me see:", "ok,", "Well,", "Oh,", "I think")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,14 @@ class _Demonstration:
             n for n, v in spec.constants.items() if f"The {n} is {v}." in self.opening
         }
         self.guesses: dict[str, Number] = {}
+        self.skippable = {n for _, n in spec.family.names}  # told unasked: need not be asked
 
     def messages(self) -> list[Message]:
         out, acknowledgement = [Message("user", self.opening)], ""
         for key in self._plan():
+            if key in self.told and key in self.skippable:
+                continue
+            self.skippable.discard(key)
             question = self._question(key)
             out.append(Message("assistant", f"{acknowledgement} {question}".strip()))
             reply, acknowledgement = self._answer(key)
@@ -138,23 +145,72 @@ class _Demonstration:
         if not key:
             phrase = rng.choice(VAGUE)
             return phrase.format(result=spec.family.result, q=spec.family.q), "OK."
-        repeated, number = key in self.told, key in spec.constants
+        repeated = key in self.told
         self.told.add(key)
-        if number and not repeated and rng.random() < 0.04:
-            slot = next(s for s, n in spec.family.names if n == key) if key != spec.bound_name else "base"
-            self.guesses[key] = draw_number(slot, rng)
-            return rng.choice(UNKNOWN), f"Then I take {identifier(key)} = {self.guesses[key]}."
-        reply = ("As I said, " if repeated and rng.random() < 0.7 else "") + say(key, spec, rng)
-        if number and key in self.guesses:
-            del self.guesses[key]
-        facts = [self._fact(key)]
-        more = [n for _, n in spec.family.names if n not in self.told]
-        if number and more and rng.random() < 0.05:
-            extra = rng.choice(more)
-            self.told.add(extra)
-            reply = f"{reply.rstrip('.')}. The {extra} is {spec.constants[extra]}."
-            facts.append(self._fact(extra))
-        return reply, "I see." if key == "logic" else f"Noted: {', '.join(facts)}."
+        if not repeated and key != "logic" and rng.random() < 0.04:
+            return rng.choice(UNKNOWN), self._assume(key)
+        if key == "logic" and rng.random() < 0.1:
+            return self._logic_with_numbers()
+        reply = say(key, spec, rng)
+        if key in spec.constants:
+            self.guesses.pop(key, None)
+        facts = [] if key == "logic" else [self._fact(key)]
+        if repeated and rng.random() < 0.7:
+            reply = f"As I said, {reply}"
+        elif key != "logic" and rng.random() < 0.08:
+            reply = self._with_more(reply, facts)
+        elif rng.random() < 0.1:
+            reply = f"{rng.choice(OPENERS)} {reply}"
+        if rng.random() < 0.05:
+            reply = _with_slip(reply, rng)
+        return reply, f"Noted: {', '.join(facts)}." if facts else "I see."
+
+    def _assume(self, key: str) -> str:
+        """The agent's own choice for a detail that the person can't tell."""
+        if key == "bound":
+            self.told.discard(key)
+            return "Then no limit."
+        if key == "rounding":
+            self.told.discard(key)
+            return "Then no rounding."
+        if key == "at limit":
+            self.spec = replace(self.spec, cmp=">")
+        else:
+            slot = {name: slot for slot, name in self.spec.family.names}[key]
+            self.guesses[key] = draw_number(slot, self.rng)
+        return f"Then I take {self._fact(key)}."
+
+    def _with_more(self, reply: str, facts: list[str]) -> str:
+        """The reply with another detail told unasked, or an earlier one corrected."""
+        names = [n for _, n in self.spec.family.names]
+        more = [n for n in names if n not in self.told]
+        earlier = [n for n in names if n in self.told and self._fact(n) not in facts]
+        if more and (not earlier or self.rng.random() < 0.5):
+            name = self.rng.choice(more)
+            self.told.add(name)
+            facts.append(self._fact(name))
+            return f"{reply.rstrip('.')}. The {name} is {self.spec.constants[name]}."
+        if not earlier:
+            return reply
+        name = self.rng.choice(earlier)
+        slot = {name: slot for slot, name in self.spec.family.names}[name]
+        self.guesses[name] = draw_number(slot, self.rng)
+        facts.insert(0, self._fact(name))
+        return f"Sorry, the {name} is {self.guesses[name]}. {reply}"
+
+    def _logic_with_numbers(self) -> tuple[str, str]:
+        """The logic told with some of its numbers at once."""
+        formula = self.spec.family.fill(self.spec.family.shape.formula, code=False)
+        facts = []
+        for name in dict.fromkeys(n for _, n in self.spec.family.names):
+            if self.rng.random() < 0.6 and name not in self.told:
+                self.told.add(name)
+                facts.append(self._fact(name))
+                value = self.spec.constants[name]
+                said = self.rng.choice((f"{name} of {value}", f"{name} ({value})"))
+                formula = formula.replace(f"the {name}", f"the {said}", 1)
+        reply = self.rng.choice(LOGIC_PHRASES).format(formula=formula)
+        return reply, f"Noted: {', '.join(facts)}." if facts else "I see."
 
     def _fact(self, key: str) -> str:
         spec = self.spec
@@ -166,7 +222,7 @@ class _Demonstration:
         if key == "rounding":
             word = {"none": "no rounding", "nearest": "round to nearest"}
             return word.get(spec.rounding, f"round {spec.rounding}")
-        return f"{identifier(key)} = {spec.constants.get(key, '')}"
+        return f"{identifier(key)} = {self.guesses.get(key, spec.constants[key])}"
 
     def _code(self) -> str:
         """The answer: what was told, and guesses for the rest."""
@@ -182,6 +238,17 @@ class _Demonstration:
         bound = spec.bound if {"bound", spec.bound_name} & self.told else None
         rounding = spec.rounding if "rounding" in self.told else "none"
         return reference(replace(spec, numbers=tuple(numbers), cmp=cmp, bound=bound, rounding=rounding))
+
+
+def _with_slip(text: str, rng: random.Random) -> str:
+    """`text` with a letter of one longer word lost."""
+    words = text.split(" ")
+    long = [i for i, w in enumerate(words) if len(w) > 4 and w.isalpha()]
+    if long:
+        i = rng.choice(long)
+        cut = rng.randrange(1, len(words[i]))
+        words[i] = words[i][:cut] + words[i][cut + 1 :]
+    return " ".join(words)
 
 
 def _guess_logic(family: Family, rng: random.Random) -> Family:

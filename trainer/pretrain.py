@@ -67,7 +67,7 @@ def pretrain(
     `stop_after` ends this call after so many steps of its own, to be continued later.
     """
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer = build_tokenizer(settings.context_tokens)
+    tokenizer = _tokenizer(out, settings)
     torch.manual_seed(settings.seed)
     model = build_model(tokenizer, settings).to(device)
     optimizers = _optimizers(model, settings)
@@ -86,8 +86,14 @@ def pretrain(
             bar.set_postfix(loss=f"{loss:.3f}", answers=f"{figures['answers_right']:.2f}")
     (out / "settings.json").write_text(json.dumps(asdict(settings), indent=2) + "\n")
     model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
     return out
+
+
+def _tokenizer(out: Path, settings: PretrainSettings) -> PreTrainedTokenizerFast:
+    """The run's tokenizer: the one it began with, where it goes on."""
+    if not (out / "tokenizer.json").exists():
+        build_tokenizer(settings.context_tokens).save_pretrained(out)
+    return PreTrainedTokenizerFast.from_pretrained(out)
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings) -> LlamaForCausalLM:

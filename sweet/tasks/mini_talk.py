@@ -79,6 +79,8 @@ def in_words(value: Number) -> str:
 def say_number(name: str, value: Number, rng: random.Random) -> str:
     """How a person might say a numeric detail."""
     text = in_words(value) if rng.random() < 0.12 else str(value)
+    if value >= 1000 and rng.random() < 0.3:
+        text = f"{value:,}"
     if "percent" in name and rng.random() < 0.4:
         text += " " + rng.choice(PERCENT_UNITS)
     elif rng.random() < 0.15:

@@ -1,4 +1,5 @@
 import random
+import re
 
 from sweet.parsing import parse_action
 from sweet.tasks.mini_backend import reference, split_of
@@ -23,12 +24,14 @@ def test_speakers_take_turns_and_the_agent_answers_within_ten_messages():
 
 
 def test_an_answer_is_the_reference_when_everything_was_told():
-    right = 0
-    for spec, messages in DIALOGUES[::3]:
-        text = "\n".join(m.content for m in messages)
-        if "Then I take" not in text:
-            right += parse_action(messages[-1].content).artifact.strip() == reference(spec)
-    assert right > 75
+    plain = [
+        (spec, messages)
+        for spec, messages in DIALOGUES[::3]
+        if not re.search("Then (I take|no)|Sorry", "\n".join(m.content for m in messages))
+    ]
+    assert len(plain) > 30
+    for spec, messages in plain:
+        assert parse_action(messages[-1].content).artifact.strip() == reference(spec)
 
 
 def test_careful_agents_are_right_more_often_than_hasty_ones():
