@@ -1,0 +1,1 @@
+"""What runs inside the sandbox: standard library only, shipped to the worker as source text."""

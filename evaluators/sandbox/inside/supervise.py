@@ -1,0 +1,166 @@
+"""A forked, confined child seen from its worker: its frames, its clocks, its end."""
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from evaluators.sandbox.inside import confine, frames, programs
+
+POLL_MS = 25
+
+
+class Child:
+    """Runs the tests of a job from `first` on; `watch` gives a frame for each test it settled."""
+
+    def __init__(self, job: dict, first: int, confinement: confine.Confinement, studio_fd: int):
+        self._job, self._next, self._studio = job, first, studio_fd
+        self._buffer, self._bytes = bytearray(), 0
+        self._stage = "start"
+        self._fd, write = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _become_program(job, first, confinement, write)
+        os.close(write)
+        self._restart_clocks()
+
+    def watch(self) -> list[frames.Frame]:
+        """What became of the tests until the child was through, lost or killed.
+
+        The last frame is of kind load, missing, timeout, crash, … where that ended it; one about
+        loading, not about a test, has the stage in its reason.
+        """
+        found: list[frames.Frame] = []
+        lost, kind = "", "crash"
+        try:
+            while self._next < len(self._job["tests"]) and not lost:
+                arrived = self._wait()
+                if arrived is None:
+                    break
+                lost, kind = ("", kind) if arrived else (self._overdue(), "timeout")
+                if self._keep(arrived, found):
+                    break
+        except ValueError as e:
+            lost, kind = str(e), "not_data"
+        ended = self._end()
+        settled = found and found[-1][0] in ("load", "missing")
+        if self._next < len(self._job["tests"]) and not settled:
+            found.append(self._loss(kind if lost else "crash", lost or ended))
+        return found
+
+    def _keep(self, arrived: list[frames.Frame], found: list[frames.Frame]) -> bool:
+        """Take frames in; True once the program has been seen not to load."""
+        for frame in arrived:
+            if frame[1] != self._next or self._next >= len(self._job["tests"]):
+                raise ValueError("wrote a result for another test")
+            if frame[0] in ("confined", "loaded"):
+                self._stage = frame[0]
+                continue
+            found.append(frame)
+            if frame[0] in ("load", "missing"):
+                return True
+            self._next += 1
+        if arrived:
+            self._restart_clocks()
+        return False
+
+    def _loss(self, kind: str, why: str) -> frames.Frame:
+        if self._stage == "start":
+            kind, why = "infra", f"the sandbox could not be closed round the program: {why}"
+        elif self._stage == "confined":
+            why = f"{LOADING}{why}"
+        return kind, self._next, 0.0, frames.reason(why)
+
+    def _wait(self) -> list[frames.Frame] | None:
+        """Frames as they arrive; an empty list after a while without; None at the end."""
+        poller = select.poll()
+        poller.register(self._fd, select.POLLIN)
+        poller.register(self._studio, 0)
+        events = dict(poller.poll(POLL_MS))
+        if self._studio in events:  # the studio has gone: so does everything here
+            os.kill(self._pid, signal.SIGKILL)
+            os._exit(0)
+        if not events:
+            return []
+        piece = os.read(self._fd, 1 << 16)
+        if not piece:
+            return None
+        self._buffer += piece
+        self._bytes += len(piece)
+        if self._bytes > frames.MAX_TOTAL_BYTES:
+            raise ValueError(f"wrote more than {frames.MAX_TOTAL_BYTES:,} bytes")
+        arrived = frames.unpack(self._buffer, frames.FROM_CHILD)
+        return arrived or self._wait()
+
+    def _restart_clocks(self) -> None:
+        self._started = self._seen = time.monotonic()
+        self._cpu_s = _cpu_seconds(self._pid)
+        self._idle_s = 0.0
+
+    def _overdue(self) -> str:
+        """Why the test's time is up, or an empty string."""
+        limits, now = self._job["limits"], time.monotonic()
+        cpu_s, since, self._seen = _cpu_seconds(self._pid), now - self._seen, now
+        if cpu_s is None or self._cpu_s is None:  # no such clock here: elapsed time must do
+            return _over(now - self._started, 2 * limits["cpu_s"], "took more than {} s")
+        self._idle_s += since if _asleep(self._pid) else 0
+        return (
+            _over(cpu_s - self._cpu_s, limits["cpu_s"], "took more than {} s of processor time")
+            or _over(self._idle_s, limits["idle_s"], "slept for more than {} s")
+            or _over(now - self._started, limits["wall_s"], "took more than {} s")
+        )
+
+    def _end(self) -> str:
+        """Kill and reap; in words, how the child had ended by itself."""
+        with contextlib.suppress(OSError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.close(self._fd)
+        status = os.waitpid(self._pid, 0)[1]
+        if os.WIFSIGNALED(status):
+            return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"ended with exit code {os.WEXITSTATUS(status)} before giving a result"
+
+
+LOADING = "while loading: "
+
+
+def _over(value: float, limit: float, words: str) -> str:
+    return words.format(f"{limit:g}") if value > limit else ""
+
+
+def _become_program(job, first, confinement, write):
+    """Never returns: keep one descriptor, confine this process, run the tests, end."""
+    try:
+        os.dup2(write, 3)
+        os.closerange(4, 64) if confinement.ruleset < 4 else _close_but(confinement.ruleset)
+        reporter = programs.Reporter(3)
+        confinement.apply(job["limits"]["total_cpu_s"], job["limits"]["memory_bytes"])
+        reporter.send("confined", first)
+        programs.run(job, first, reporter)
+    finally:
+        os._exit(0)
+
+
+def _close_but(kept: int) -> None:
+    os.closerange(4, kept)
+    os.closerange(kept + 1, 64)
+
+
+def _cpu_seconds(pid: int) -> float | None:
+    """Processor time of a process so far, by its own clock."""
+    if not confine.LINUX:
+        return None
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return None
+
+
+def _asleep(pid: int) -> bool:
+    """Whether the process waits of its own will, not for its turn on a processor."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"S", b"T", b"t")
+    except OSError:
+        return False
