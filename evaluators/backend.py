@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluators.calls import REFUSED_TEXTS, bare_call, published_source, required_names
 from evaluators.sandbox import Limits, Program, Sandbox, values
+from evaluators.sandbox.calls import REFUSED_TEXTS, bare_call, published_source, required_names
 from evaluators.sandbox.inside.frames import Frame
 from evaluators.sandbox.pool import MAX_SOURCE_CHARS
 from sweet.errors import EvaluatorError, SandboxError

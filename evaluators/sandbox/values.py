@@ -96,7 +96,7 @@ _DECODERS: dict[str, Callable[..., object]] = {
     "complex": lambda real, imag: complex(float(real), float(imag)),
     "bytes": bytes.fromhex,
     "bytearray": bytearray.fromhex,
-    "range": lambda *parts: range(*_all(list(parts))),  # type: ignore[call-overload]
+    "range": lambda *parts: range(*_all(list(parts))),
     "decimal": decimal.Decimal,
     "fraction": fractions.Fraction,
     "timedelta": datetime.timedelta,

@@ -41,12 +41,16 @@ def extract(answer: str, names: list[str]) -> ast.Module:
     raise SyntaxError("there is no program in the answer")
 
 
-def _readings(answer: str) -> list[str]:
-    """The texts to look in: as written, after the answer mark, without invisible characters."""
+def _readings(answer: str):
+    """The texts to look in: after the answer mark, as written, without invisible characters."""
     plain = answer.replace("\r\n", "\n").replace("\r", "\n")
     after_mark = plain.rpartition(ANSWER_MARK)[2]
-    readings = [after_mark, plain, plain.translate(_INVISIBLE), after_mark.translate(_INVISIBLE)]
-    return list(dict.fromkeys(readings))
+    seen = {after_mark}
+    yield after_mark
+    for text in (plain, after_mark.translate(_INVISIBLE), plain.translate(_INVISIBLE)):
+        if text not in seen:
+            seen.add(text)
+            yield text
 
 
 def _empty_or_error(text: str) -> None:
@@ -96,7 +100,7 @@ class _Search:
         if self._parses > MAX_PARSES:
             return None
         try:
-            module = ast.parse(textwrap.dedent(text))
+            module = ast.parse(text if text[:1].strip() else textwrap.dedent(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         module.body = [s for s in module.body if not _is_prose(s)]

@@ -1,4 +1,4 @@
-"""The text of tests and answers, before anything is run: names, calls, the published rules. Pure."""
+"""The text of tests and answers before anything is run: names, calls, published rules. Pure."""
 
 from __future__ import annotations
 
