@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from evaluators.backend import BackendEvaluator
-
 from evaluators.sandbox import Sandbox
 from sweet.engines import open_engine
 from sweet.episode import OnChange, run_episode
@@ -75,15 +74,18 @@ class Services:
         self.registry = Registry(settings.data / "policies", _builtin(settings))
         self._engines: dict[tuple[str, str, str], Engine] = {}
         self._sandbox: Sandbox | None = None
+        self._evaluator: BackendEvaluator | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._lock = threading.RLock()
 
     def close(self) -> None:
         """Close the store and end the sandbox's processes."""
         with self._lock:
+            if self._evaluator is not None:
+                self._evaluator.close()
             if self._sandbox is not None:
                 self._sandbox.close()
-                self._sandbox = None
+            self._evaluator = self._sandbox = None
         self.store.close()
 
     def __enter__(self) -> Services:
@@ -174,15 +176,18 @@ class Services:
 
     def evaluator(self, kind: TaskKind) -> Evaluator | None:
         """What scores tasks of that kind; None where nothing does. Raises: SandboxError."""
-        if kind is not TaskKind.BACKEND:
-            return None
+        return self.backend_evaluator() if kind is TaskKind.BACKEND else None
+
+    def backend_evaluator(self) -> BackendEvaluator:
+        """What scores Python answers; its sandbox is started now. Raises: SandboxError."""
         with self._lock:
-            if self._sandbox is None:
-                self._sandbox = Sandbox(
+            if self._evaluator is None:
+                self._sandbox = Sandbox.start(
                     workers=self.settings.sandbox_workers,
-                    allow_unsafe=self.settings.allow_unsafe_exec,
+                    allow_unsafe_exec=self.settings.allow_unsafe_exec,
                 )
-            return BackendEvaluator(self._sandbox)
+                self._evaluator = BackendEvaluator(self._sandbox)
+            return self._evaluator
 
     # Tasks
 
@@ -260,31 +265,32 @@ class Services:
 
     # Batches
 
+    async def open_batch(
+        self, plan: BatchPlan, stop: asyncio.Event | None = None
+    ) -> tuple[str, AsyncIterator[Outcome]]:
+        """A batch's id and its outcomes as they come; it runs while they are asked for.
+
+        Raises: SweetError where it can't begin (no such set, policy or collaborator).
+        """
+        rollout, todo = await asyncio.to_thread(self._prepared, plan)
+        return str(rollout.batch_id), rollout.run(todo, concurrency=plan.concurrency, stop=stop)
+
     async def start_batch(self, plan: BatchPlan) -> str:
         """The id of a batch that now runs in the background of this event loop.
 
         How far it is: `store.batch(id)`; to stop it, from any process: `store.request_stop(id)`.
-        Raises: SweetError where it can't begin (no such set, policy or collaborator).
+        Raises: SweetError where it can't begin.
         """
-        rollout, todo = await asyncio.to_thread(self._prepared, plan)
+        batch_id, outcomes = await self.open_batch(plan)
 
         async def drain() -> None:
-            async for _ in rollout.run(todo, concurrency=plan.concurrency):
+            async for _ in outcomes:
                 pass
 
         task = asyncio.create_task(drain())
-        self._running.add(task)
+        self._running.add(task)  # else nothing would hold it
         task.add_done_callback(self._running.discard)
-        assert rollout.batch_id
-        return rollout.batch_id
-
-    async def run_batch(
-        self, plan: BatchPlan, stop: asyncio.Event | None = None
-    ) -> AsyncIterator[Outcome]:
-        """Each outcome of a batch as it comes. Raises: SweetError where it can't begin."""
-        rollout, todo = await asyncio.to_thread(self._prepared, plan)
-        async for outcome in rollout.run(todo, concurrency=plan.concurrency, stop=stop):
-            yield outcome
+        return batch_id
 
     def _prepared(self, plan: BatchPlan) -> tuple[Rollout, list[Assignment]]:
         rows = self.task_rows(plan.tasks)

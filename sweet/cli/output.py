@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sweet.errors import ConfigError
+from sweet.settings import Settings, load_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,20 @@ def add_command(
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.set_defaults(run=run, **defaults)
     return parser
+
+
+def allow_unsafe(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the commands that run answers."""
+    parser.add_argument(
+        "--allow-unsafe-exec",
+        action="store_true",
+        help="run answers also where this machine offers no walls around them",
+    )
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings, with what the options say."""
+    return load_settings(**({"allow_unsafe_exec": True} if args.allow_unsafe_exec else {}))
 
 
 def show(result: Result, as_json: bool) -> int:

@@ -78,7 +78,7 @@ def import_tasks(args: argparse.Namespace) -> Result:
         }
         for done in imported
     ]
-    rows = [(v["tasks"], v["added"], v["known"], len(v["left_out"])) for v in value]
+    rows = [(done.name, done.added, done.known, len(done.problems)) for done in imported]
     return Result(value, table(("task set", "added", "known", "left out"), rows))
 
 
@@ -88,4 +88,4 @@ def list_tasks(args: argparse.Namespace) -> Result:
         services.ensure_mini_tasks()
         sets = services.store.task_sets()
     value = [{"tasks": s.name, "kind": s.kind.value, "n": s.count} for s in sets]
-    return Result(value, table(("task set", "kind", "tasks"), [v.values() for v in value]))
+    return Result(value, table(("task set", "kind", "tasks"), [[*v.values()] for v in value]))
