@@ -6,7 +6,6 @@ under one adapter. torch and transformers are imported when the first request co
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 from collections.abc import Iterator, Sequence
@@ -82,10 +81,6 @@ class LocalEngine:
                     on_text(item)
         finally:
             request.cancelled = True
-
-    async def aclose(self) -> None:
-        """`close`, without holding up the event loop."""
-        await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """Give the model's memory back; requests still under way fail."""

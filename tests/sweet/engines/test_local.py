@@ -4,13 +4,9 @@ import asyncio
 import random
 from pathlib import Path
 
-import pytest
-
 from sweet.engines.local import LocalEngine
-from sweet.errors import PolicyError
-from sweet.types import Completion, Message, Sampling
-from tests.sweet.engines import tiny
-from tests.sweet.engines.tiny import ask, ask_all, sampling, say
+from sweet.types import Completion, Sampling
+from tests.sweet.engines.tiny import ask_all, sampling, say
 
 
 def many_requests() -> list[tuple[str, Sampling]]:
