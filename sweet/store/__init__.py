@@ -1,5 +1,6 @@
 """The log: schema, migrations and EpisodeStore. All SQL of the product is in this folder."""
 
+from sweet.store.connection import ContentError
 from sweet.store.records import (
     Backup,
     Batch,
@@ -19,6 +20,7 @@ __all__ = [
     "Backup",
     "Batch",
     "BatchState",
+    "ContentError",
     "EpisodePage",
     "EpisodeStore",
     "Failure",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlite_utils import Database
 
-from sweet.errors import StoreError
 from sweet.store.base import StoreBase, clean, insert, one
 from sweet.store.clock import normal, now_iso
+from sweet.store.connection import ContentError
 from sweet.store.episodes import insert_action
 from sweet.store.log import read_whole
 from sweet.store.records import LoggedEpisode
@@ -33,7 +33,7 @@ def _add(db: Database, whole: LoggedEpisode) -> bool:
     old = one(db, "SELECT * FROM episodes WHERE id = ?", clean(episode.id))
     if old is not None:
         if _content(read_whole(db, old)) != _content(whole):
-            raise StoreError(f"Episode {episode.id!r} is in the log with another content.")
+            raise ContentError(f"Episode {episode.id!r} is in the log with another content.")
         return False
     add_rows([whole.row], db)
     _insert_episode(db, whole)
@@ -55,7 +55,7 @@ def _content(whole: LoggedEpisode) -> object:
     said = [
         (clean(turn.action.raw), turn.action.is_final, clean(turn.reply)) for turn in episode.turns
     ]
-    return whole.row.task.id, episode.policy_id, episode.seed, said, episode.stop_reason
+    return whole.row.task.id, said, episode.stop_reason
 
 
 def _insert_episode(db: Database, whole: LoggedEpisode) -> None:

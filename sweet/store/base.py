@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from sqlite_utils import Database
 
-from sweet.errors import StoreError
-from sweet.store.connection import Readers, store_errors
+from sweet.store.connection import ContentError, Readers, store_errors
 from sweet.store.writer import Writer
 
 T = TypeVar("T")
@@ -71,7 +70,7 @@ def to_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as e:
-        raise StoreError(f"Nothing was saved: {value!r} cannot be written as JSON ({e}).") from e
+        raise ContentError(f"Nothing was saved: {value!r} cannot be written as JSON ({e}).") from e
 
 
 def page_bounds(limit: int, offset: int) -> tuple[int, int]:

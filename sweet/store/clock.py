@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from sweet.errors import StoreError
+from sweet.store.connection import ContentError
+
+END_OF_TIME = "~"  # sorts behind every date
 
 
 def now() -> datetime:
@@ -13,9 +15,8 @@ def now() -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """The moment as the log writes it; without a time zone it counts as UTC."""
-    utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """The moment, which is in UTC, as the log writes it."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def now_iso() -> str:
@@ -29,7 +30,7 @@ def stamp(moment: datetime) -> str:
 
 
 def normal(text: str, what: str) -> str:
-    """Any ISO 8601 time as the log writes it. Raises: StoreError."""
+    """Any ISO 8601 time as the log writes it; one without a zone is UTC. Raises: StoreError."""
     return iso(_parse(text, what))
 
 
@@ -42,19 +43,22 @@ def moment_after(text: str) -> str:
     """The first moment after what a date or time filter means. Raises: StoreError."""
     parsed = _parse(text, "until")
     try:
-        day = date.fromisoformat(text.strip())
+        date.fromisoformat(text.strip())
+        whole = timedelta(days=1)
     except ValueError:
-        return iso(parsed + timedelta(milliseconds=1))
-    if day == date.max:
-        return iso(datetime.combine(day, time.max))
-    return iso(datetime.combine(day + timedelta(days=1), time.min))
+        whole = timedelta(milliseconds=1)
+    try:
+        return iso(parsed + whole)
+    except OverflowError:
+        return END_OF_TIME
 
 
 def _parse(text: str, what: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.strip())
-    except (ValueError, AttributeError) as e:
-        raise StoreError(
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, AttributeError) as e:
+        raise ContentError(
             f"{what} is {text!r}, no date or time. Write it like 2026-03-05 or "
             "2026-03-05T14:30:00Z."
         ) from e

@@ -14,6 +14,11 @@ from sqlite_utils import Database
 
 from sweet.errors import StoreError
 
+
+class ContentError(StoreError):
+    """What was to be written contradicts the log or itself: it fails again however often tried."""
+
+
 WAL_LIMIT_BYTES = 64 << 20  # what a checkpoint leaves of the write-ahead log
 
 
@@ -38,6 +43,8 @@ def store_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system raise into a StoreError that says what to do."""
     try:
         yield
+    except sqlite3.IntegrityError as e:
+        raise ContentError(f"The log {path} does not take this: {e}. Nothing was changed.") from e
     except sqlite3.Error as e:
         raise StoreError(_explain(path, e)) from e
     except OSError as e:
@@ -46,9 +53,11 @@ def store_errors(path: Path) -> Iterator[None]:
             "or choose another data folder with SWEET_DATA."
         ) from e
     except OverflowError as e:
-        raise StoreError(
+        raise ContentError(
             f"Nothing was saved: {e}. A whole number must fit in 64 bits (±9.2e18)."
         ) from e
+    except UnicodeEncodeError as e:
+        raise ContentError(f"Nothing was saved or found: {e.reason} in {e.object!r}.") from e
 
 
 def _explain(path: Path, error: sqlite3.Error) -> str:

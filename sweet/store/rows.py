@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlite_utils import Database
 
-from sweet.errors import StoreError
 from sweet.store.base import Row, clean, insert, one, rows, to_json
 from sweet.store.clock import now_iso
+from sweet.store.connection import ContentError
 from sweet.types import (
     Action,
     Episode,
@@ -132,7 +132,7 @@ def insert_evaluation(db: Database, episode_id: str, evaluation: Evaluation) -> 
     """Append an evaluation; it is the episode's newest from now on."""
     reward = evaluation.reward
     if reward is not None and not 0 <= reward.value <= 1:
-        raise StoreError(
+        raise ContentError(
             f"The reward of episode {episode_id} is {reward.value!r}; it must be from 0 to 1, or "
             "none at all where the scoring failed. Nothing was saved."
         )
@@ -168,7 +168,7 @@ def insert_advantages(
     """Append what a critic said of turns."""
     for index, value in advantages.items():
         if not math.isfinite(value):
-            raise StoreError(
+            raise ContentError(
                 f"The advantage of turn {index} of episode {episode_id} is {value!r}; it must be "
                 "a finite number. Nothing was saved."
             )

@@ -12,6 +12,7 @@ from sweet.store.clock import first_moment, moment_after
 from sweet.types import EpisodeFilter
 
 MAX_TERMS = 24  # of a search; the others are dropped
+MAX_TERM_CHARS = 200  # of a term; the others are dropped
 
 TASK_SET = "CASE WHEN t.split IN ('', t.source) THEN t.source ELSE t.source || '/' || t.split END"
 
@@ -135,7 +136,7 @@ def terms(text: str) -> list[str]:
     An unpaired quote counts as a space. Nothing is an operator.
     """
     found = re.findall(r'"([^"]*)"|([^\s"]+)', clean(text).replace("\0", " "))
-    pieces = [" ".join((quoted or word).split()) for quoted, word in found]
+    pieces = [" ".join((quoted or word).split())[:MAX_TERM_CHARS] for quoted, word in found]
     return [piece for piece in dict.fromkeys(pieces) if piece][:MAX_TERMS]
 
 

@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from sweet.errors import StoreError
 from sweet.store.base import Row, StoreBase, clean, insert, one, page_bounds, rows, to_json
+from sweet.store.connection import ContentError
 from sweet.store.records import Imported, TaskSet
 from sweet.store.rows import differing, to_hidden, to_task
 from sweet.store.search import task_conditions
@@ -137,7 +138,7 @@ def _check_same(db: Database, new: Row, old: Row, hidden: HiddenInfo | None) -> 
     if _cleaned(hidden) != stored:
         differ.append("hidden information")
     if differ:
-        raise StoreError(
+        raise ContentError(
             f"Task {old['id']!r} is in the log with another {' and '.join(differ)}. Episodes may "
             "refer to it, so it is not changed: give the new task an id of its own."
         )
