@@ -64,7 +64,7 @@ class Settings(BaseSettings):
         return self.data / "sweet.db"
 
     @classmethod
-    def settings_customise_sources(
+    def settings_customise_sources(  # type: ignore[override]  # the four sources by name
         cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, then the environment, then sweet.toml."""
