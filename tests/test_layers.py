@@ -43,6 +43,7 @@ RANKS = {
     "sweet.policy": 3,
     "sweet.simulator": 3,
     "sweet.episode": 3,
+    "ui.replay": 3,
     "ui.tables": 3,
     "trainer.tokenizer": 3,
     "evaluators.backend": 4,
@@ -64,6 +65,8 @@ RANKS = {
     "ui.opinions": 6.2,
     "ui.choose": 6.4,
     "ui.play": 6.4,
+    "ui.batches": 6.4,
+    "ui.find": 6.5,
     "sweet.doctor": 7,
     "ui.collaborate": 7,
     "ui.sessions": 7,
@@ -186,7 +189,7 @@ def test_a_library_stays_in_its_homes(library: str) -> None:
 def test_set_up_runs_in_a_bare_python() -> None:
     code = "import scripts.setup, sys; print(*sys.modules)"
     command = [
-        "python3",
+        sys.executable,
         "-I",
         "-S",
         "-c",
