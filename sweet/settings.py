@@ -41,6 +41,12 @@ class ModelSettings(BaseModel):
     timeout_s: float = Field(120, gt=0)
 
 
+class SimulatorSettings(ModelSettings):
+    """The same for the simulator, which is greedy."""
+
+    temperature: float = Field(0.0, ge=0, le=2)  # arXiv:2503.15478: the simulator is at 0
+
+
 class Settings(BaseSettings):
     """The studio's settings. Nested ones use two underscores: SWEET_AGENT__MODEL."""
 
@@ -52,7 +58,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(7860, ge=0, le=65535)
     agent: ModelSettings = Field(default_factory=ModelSettings)
-    simulator: ModelSettings = Field(default_factory=lambda: ModelSettings(temperature=0.0))
+    simulator: SimulatorSettings = Field(default_factory=SimulatorSettings)
     """The LLM simulator; while its model is "embedded" the scripted collaborator plays Mini tasks."""
     max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
     sandbox_workers: int = Field(1, ge=1, le=64)
