@@ -1,0 +1,1 @@
+"""The pages: Gradio assembles, module functions decide, plain dataclasses are the state."""

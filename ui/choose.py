@@ -1,0 +1,132 @@
+"""Deciding for the choice of a task: its set, search, random, who collaborates, which policy."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from sweet.services import PERSON, Services
+from sweet.settings import EMBEDDED_MODEL
+from sweet.store import TaskSet
+from sweet.tasks import mini_backend
+from sweet.types import Task, TaskRow
+from ui.conversation import task_card
+from ui.format import collaborator_name, notice
+from ui.wire import SKIP
+
+MAX_CHOICES = 50
+_FIRST_SET = f"{mini_backend.SOURCE}/test"
+
+
+class Choice(NamedTuple):
+    """The outputs of choosing a task; what a handler does not name stays as it is."""
+
+    task_set: Any = SKIP
+    task: Any = SKIP
+    found: Any = SKIP
+    card: Any = SKIP
+    collaborator: Any = SKIP
+    policy: Any = SKIP
+    own_policy: Any = SKIP
+
+
+def first_choice(services: Services) -> Choice:
+    """The task sets and policies there are; a task is chosen, so that one click starts."""
+    names = [found.name for found in services.store.task_sets()]
+    name = _FIRST_SET if _FIRST_SET in names else names[0] if names else None
+    policy = policy_choice(services)
+    choice = choose_set(services, name, "", services.default_policy())
+    sets = gr.update(choices=names, value=name)
+    return choice._replace(task_set=sets, policy=policy, own_policy=policy)
+
+
+def policy_choice(services: Services) -> Any:
+    """The policy versions for a drop-down; the one served now is chosen."""
+    versions = [(f"{v.id} ({v.note})" if v.note else v.id, v.id) for v in services.policies()]
+    return gr.update(choices=versions, value=services.default_policy())
+
+
+def choose_set(services: Services, name: str | None, text: str, policy_id: str | None) -> Choice:
+    """The tasks of a set that hold the words looked for; the first of them is chosen."""
+    found = _named(services.store.task_sets(), name)
+    if found is None:
+        empty = notice(
+            "There is no task set yet",
+            "Make ColBench-Mini's with `python -m sweet tasks make`, or bring ColBench's in with "
+            "`python -m sweet tasks import`.",
+        )
+        return Choice(task=gr.update(choices=[], value=None), found="", card=empty)
+    where = (found.source, found.split, text)
+    tasks = services.store.tasks(*where, limit=MAX_CHOICES)
+    count = services.store.count_tasks(*where)
+    return _listed(services, tasks, count, tasks[0] if tasks else None, policy_id)
+
+
+def choose_random(services: Services, name: str | None, policy_id: str | None) -> Choice:
+    """A task of the set, drawn at random."""
+    found = _named(services.store.task_sets(), name)
+    if found is None:
+        return choose_set(services, name, "", policy_id)
+    seed = random.SystemRandom().getrandbits(31)
+    task = services.store.random_task(found.source, found.split, seed)
+    tasks = services.store.tasks(found.source, found.split, limit=MAX_CHOICES)
+    others = [other for other in tasks if other.id != task.id]
+    return _listed(services, [task, *others], found.count, task, policy_id)
+
+
+def choose_task(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
+    """The card of a task, and who can play its collaborator."""
+    return _chosen(services, services.store.task_row(task_id), policy_id) if task_id else Choice()
+
+
+def choose_policy(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
+    """The card of the task, which warns where the policy can't know such tasks."""
+    return choose_task(services, task_id, policy_id)._replace(collaborator=SKIP)
+
+
+def _listed(
+    services: Services, tasks: list[Task], count: int, chosen: Task | None, policy_id: str | None
+) -> Choice:
+    options = [(_short(task.description), task.id) for task in tasks]
+    if chosen is None:
+        nothing = notice("No task matches", "Search for other words, or clear the search.")
+        return Choice(task=gr.update(choices=[], value=None), found=_count(0, 0), card=nothing)
+    page = _chosen(services, services.store.task_row(chosen.id), policy_id)
+    task = gr.update(choices=options, value=chosen.id)
+    return page._replace(task=task, found=_count(count, len(tasks)))
+
+
+def _count(count: int, listed: int) -> str:
+    more = f", {listed} of them listed: search to narrow" if count > listed else ""
+    return f'<p class="meta" role="status">{count:,} task{"" if count == 1 else "s"}{more}</p>'
+
+
+def _chosen(services: Services, row: TaskRow, policy_id: str | None) -> Choice:
+    able = [(_seat_name(name), name) for name in services.collaborators_for(row)]
+    card = task_card(row.task) + _unknown_to_embedded(services, row.task, policy_id)
+    return Choice(card=card, collaborator=gr.update(choices=able, value=PERSON))
+
+
+def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) -> str:
+    embedded = (policy_id or services.default_policy()) == EMBEDDED_MODEL
+    if not embedded or task.source == mini_backend.SOURCE:
+        return ""
+    return notice(
+        "The embedded model will not manage this task",
+        "It knows only ColBench-Mini. Choose another policy, or connect a real model (below).",
+    )
+
+
+def _seat_name(name: str) -> str:
+    return "You" if name == PERSON else f"Watch: {collaborator_name(name)}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 110 else f"{line[:109]}…"
+
+
+def _named(sets: list[TaskSet], name: str | None) -> TaskSet | None:
+    return next((found for found in sets if found.name == name), None)

@@ -1,0 +1,200 @@
+"""Deciding for the Sessions page: searching the log, opening an episode, exporting."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from sweet.errors import StoreError
+from sweet.exchange import export_episodes
+from sweet.services import Services
+from sweet.types import EpisodeFilter
+from ui import tables
+from ui.conversation import reference_card
+from ui.format import collaborator_name, esc, notice
+from ui.opinions import latest_feedback
+from ui.play import hidden_details
+from ui.replay import replay
+from ui.session import PAGE_ROWS, SORTS, LogView, log_view_of, positive
+from ui.wire import SKIP
+
+EXPORTS = "exports"
+"""The folder, in the data folder, of which the server may give files out."""
+
+FORMATS = {
+    "Episodes (JSONL)": ("episodes", ".jsonl"),
+    "Episodes (parquet)": ("episodes", ".parquet"),
+    "ColBench’s shape (JSONL)": ("colbench", ".jsonl"),
+}
+
+
+class Asked(NamedTuple):
+    """The inputs of a search, in the order the page wires them."""
+
+    text: str
+    task_set: str
+    policy_id: str
+    collaborator: str
+    outcome: str
+    feedback: str
+    since: str
+    until: str
+    sort: str
+
+
+class Found(NamedTuple):
+    """The outputs of the Sessions page; what a handler does not name stays as it is."""
+
+    view: Any = SKIP
+    log: Any = SKIP
+    table: Any = SKIP
+    detail: Any = SKIP
+    replay: Any = SKIP
+    reveal: Any = SKIP
+    hidden: Any = SKIP
+    sort: Any = SKIP
+    file: Any = SKIP
+
+
+def open_page(services: Services, request: gr.Request) -> tuple[Any, ...]:
+    """The filters and what is found, as the address asks; an episode where it names one."""
+    view = log_view_of(request.query_params)
+    return (*_filters(services, view), *_shown(services, view))
+
+
+def search(services: Services, view: LogView, *asked: str) -> Found:
+    """The first page of what the filters let through."""
+    words = Asked(*(value or "" for value in asked))
+    wanted = EpisodeFilter(**{k: v.strip() for k, v in words._asdict().items() if k != "sort"})  # type: ignore[arg-type]
+    sort = words.sort if words.sort in SORTS.values() else view.sort
+    return _listed(services, LogView(wanted, sort))
+
+
+def clear(services: Services) -> tuple[Any, ...]:
+    """The whole log again, and empty filters."""
+    view = LogView()
+    return (*_filters(services, view), *_shown(services, view))
+
+
+def act(services: Services, view: LogView, event: gr.EventData) -> Found:
+    """What a person does inside the table. The browser's data is not trusted."""
+    asked: Mapping[str, Any] = event._data if isinstance(event._data, dict) else {}
+    action = asked.get("action")
+    if action == "sort" and asked.get("sort") in SORTS.values():
+        return _listed(services, replace(view, sort=str(asked["sort"]), page=1))
+    if action == "page":
+        return _listed(services, replace(view, page=positive(asked.get("page"))))
+    if action == "open":
+        return _shown(services, view.opening(str(asked.get("episode"))))
+    return Found()
+
+
+def close(services: Services, view: LogView) -> Found:
+    """Back to the log, as it was searched."""
+    return _shown(services, view.opening(None))
+
+
+def reveal(services: Services, view: LogView, on: bool) -> str:
+    """The hidden information of the open episode while the switch is on."""
+    if not on or view.episode_id is None:
+        return ""
+    row = services.store.task_row(services.store.episode(view.episode_id).task_id)
+    return f'<div class="panel">{reference_card(row.hidden, hidden_details(row))}</div>'
+
+
+def export(services: Services, view: LogView, format_name: str) -> Found:
+    """A file of what is filtered, ready to be downloaded."""
+    name, ending = FORMATS.get(format_name, ("episodes", ".jsonl"))
+    day = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = services.settings.data / EXPORTS
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{day}-{secrets.token_hex(3)}{ending}"
+    done = export_episodes(services.store, view.wanted, path, name)
+    if done.skipped:
+        gr.Info(f"{done.skipped} episodes are left out: ColBench’s shape has no place for them.")
+    if not done.episodes:
+        gr.Warning("Nothing to export: no episode fits the filter and the format.")
+    return Found(file=_download(path, done.episodes))
+
+
+def _download(path: Path, episodes: int) -> Any:
+    label = f"Download {episodes:,} episode{'' if episodes == 1 else 's'}"
+    return gr.update(value=str(path), label=label, visible=bool(episodes))
+
+
+def _shown(services: Services, view: LogView) -> Found:
+    if view.episode_id is None:
+        return _listed(services, view)
+    try:
+        shown = _replayed(services, view)
+    except StoreError as e:
+        missing = notice("No such episode", f"{e} Go back to the log.", "error")
+        shown = f'<span data-address="{esc(view.query)}"></span>{missing}'
+    return Found(
+        view=view,
+        log=gr.update(visible=False),
+        table="",
+        detail=gr.update(visible=True),
+        replay=shown,
+        reveal=False,
+        hidden="",
+        file=gr.update(visible=False),
+    )
+
+
+def _replayed(services: Services, view: LogView) -> str:
+    store = services.store
+    episode = store.episode(str(view.episode_id))
+    return replay(
+        episode,
+        store.task(episode.task_id),
+        latest_feedback(store.feedback(episode.id)),
+        turn=view.turn,
+        address=view.query,
+        line=store.lineage(episode.id)[:-1],
+        forks=store.children(episode.id),
+    )
+
+
+def _listed(services: Services, view: LogView) -> Found:
+    page = services.store.search(view.wanted, view.sort, limit=PAGE_ROWS, offset=view.offset)
+    last = tables.pages(page.count)
+    if view.page > last:
+        return _listed(services, replace(view, page=last))
+    return Found(
+        view=view,
+        log=gr.update(visible=True),
+        table=tables.log(page, view),
+        detail=gr.update(visible=False),
+        replay="",
+        reveal=False,
+        hidden="",
+        sort=view.sort,
+        file=gr.update(visible=False),
+    )
+
+
+def _filters(services: Services, view: LogView) -> tuple[Any, ...]:
+    """The filters' values and choices, in the order of `Asked` without the sort."""
+    values, wanted = services.store.filter_values(), view.wanted
+    seats = [(collaborator_name(name), name) for name in values.collaborators]
+    return (
+        wanted.text,
+        gr.update(choices=_any("Any task set", values.task_sets), value=wanted.task_set),
+        gr.update(choices=_any("Any policy", values.policies), value=wanted.policy_id),
+        gr.update(choices=[("Anybody", ""), *seats], value=wanted.collaborator),
+        wanted.outcome,
+        wanted.feedback,
+        wanted.since,
+        wanted.until,
+    )
+
+
+def _any(name: str, values: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(name, ""), *((value, value) for value in values)]

@@ -1,0 +1,87 @@
+"""An episode of the log → HTML that the keys walk through, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sweet.types import Episode, Feedback, Task, Turn
+from ui.conversation import agent_message, feedback_line, players, reply_message, turn_figures
+from ui.format import NA, esc, notice, outcome, pill, when
+from ui.results import result
+
+_STEPS = (("first", "First"), ("previous", "Previous"), ("next", "Next"), ("last", "Last"))
+_KEYS = (
+    '<span class="meta hint"><kbd>←</kbd> <kbd>→</kbd> or <kbd>j</kbd> <kbd>k</kbd>, '
+    "<kbd>Home</kbd> <kbd>End</kbd>, <kbd>p</kbd> plays</span>"
+)
+
+
+def replay(
+    episode: Episode,
+    task: Task,
+    feedback: Mapping[int | None, Feedback],
+    *,
+    turn: int = 1,
+    address: str = "",
+    line: Sequence[str] = (),
+    forks: Sequence[str] = (),
+) -> str:
+    """The whole episode; the page shows it up to `turn` (from 1) and has the keys for the rest.
+
+    `address` is the query string of a link to it; `line` the episodes it was forked from.
+    """
+    steps = "".join(_step(episode, t, feedback.get(t.index)) for t in episode.turns)
+    turns = f'<ol class="transcript">{steps}</ol>' if steps else _silent(episode)
+    end = result(episode, feedback.get(None), forks=forks)
+    at = min(max(1, turn), max(1, len(episode.turns)))
+    return (
+        f'<div class="replay" data-turn="{at}" data-address="{esc(address)}">'
+        f"{_head(episode, task, line)}{_keys(len(episode.turns))}{turns}"
+        f'<div class="at-end">{end}</div></div>'
+    )
+
+
+def _head(episode: Episode, task: Task, line: Sequence[str]) -> str:
+    reward = episode.reward.value if episode.reward else None
+    kind, words = outcome(episode.stop_reason, reward)
+    forked = f"<p class='meta'>Forked from {_links(line)}</p>" if line else ""
+    open_it = f'<a href="./?episode={esc(episode.id)}">Open in Collaborate</a>'
+    return (
+        f'<div class="panel"><div class="outcome"><h2>Episode {esc(episode.id)}</h2>'
+        f"{pill(kind, words)}</div><p>{esc(task.description)}</p>"
+        f'<p class="meta">{esc(task.source)}/{esc(task.split)} · {when(episode.created_at)} UTC · '
+        f"seed {episode.seed} · {open_it}</p>{players(episode)}{forked}</div>"
+    )
+
+
+def _links(ids: Sequence[str]) -> str:
+    links = (f'<a href="sessions?episode={esc(id)}">{esc(id)}</a>' for id in ids)
+    return ", ".join(links)
+
+
+def _keys(turns: int) -> str:
+    if turns == 0:
+        return ""
+    buttons = "".join(_key(action, name) for action, name in _STEPS)
+    return (
+        '<nav class="replay-keys" aria-label="Turns of the episode">'
+        f'{buttons}{_key("play", "Play")}<span class="where" role="status"></span>'
+        f"{_key('link', 'Copy link to this turn')}{_KEYS}</nav>"
+    )
+
+
+def _key(action: str, name: str) -> str:
+    return f'<button type="button" data-action="{action}">{name}</button>'
+
+
+def _silent(episode: Episode) -> str:
+    hint = episode.error or "The agent has not said anything yet. Open it in Collaborate to go on."
+    return notice("No turn", hint, "error" if episode.error else "empty")
+
+
+def _step(episode: Episode, turn: Turn, said: Feedback | None) -> str:
+    advantage = NA if turn.advantage is None else f"{turn.advantage:+.2f}"
+    figures = f"{turn_figures(turn)} · advantage {advantage}"
+    agent = agent_message(episode, turn, figures, feedback_line(said))
+    reply = "" if turn.reply is None else reply_message(turn, episode.collaborator)
+    return f'<li id="turn-{turn.index + 1}" data-step="{turn.index + 1}">{agent}{reply}</li>'

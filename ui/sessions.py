@@ -1,0 +1,98 @@
+"""The Sessions page, put together: the log, found, replayed and exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from sweet.services import Services
+from ui import find
+from ui.session import DEFAULT_SORT, FEEDBACKS, OUTCOMES, SORTS, LogView
+from ui.theme import BIND, lead
+from ui.wire import bound
+
+_HIDDEN = "Show the hidden information (training-time only: the agent never sees it)"
+
+
+def build(demo: gr.Blocks, services: Services) -> None:
+    """The page inside the current route."""
+    gr.HTML(
+        lead("Sessions", "Every episode that was played: find it, replay it, take it with you.")
+    )
+    parts: dict[str, Any] = {"view": gr.State(LogView())}
+    with gr.Column(elem_id="log") as parts["log"]:
+        asked = _filters()
+        clear = gr.Button("Clear search and filters", size="sm", elem_classes="quiet")
+        parts["sort"] = asked[-1]
+        parts["table"] = gr.HTML(elem_classes="studio", elem_id="table", js_on_load=BIND)
+        with gr.Row(elem_classes="export"):
+            shape = gr.Dropdown(
+                label="Export what is filtered", choices=list(find.FORMATS), scale=2, min_width=200
+            )
+            prepare = gr.Button("Export", scale=1, min_width=110, elem_classes="level")
+            parts["file"] = gr.DownloadButton(
+                "Download", visible=False, variant="primary", scale=1, min_width=160,
+                elem_classes="level",
+            )  # fmt: skip
+    with gr.Column(visible=False, elem_id="detail") as parts["detail"]:
+        back = gr.Button("← Back to the log", size="sm", elem_classes="quiet")
+        parts["replay"] = gr.HTML(elem_classes="studio", elem_id="replay", js_on_load=BIND)
+        parts["reveal"] = gr.Checkbox(label=_HIDDEN, value=False)
+        parts["hidden"] = gr.HTML(elem_classes="studio", elem_id="hidden")
+    _wire(demo, services, parts, asked, clear, back, shape, prepare)
+
+
+def _filters() -> list[Any]:
+    """The components of `find.Asked`, in its order."""
+    text = gr.Textbox(
+        label="Search",
+        placeholder='words that were said or asked; "two words" together',
+        type="text",
+        max_lines=1,
+    )
+    with gr.Accordion("Filters and sorting", open=False), gr.Row():
+        boxes = [
+            gr.Dropdown(label="Task set", choices=[("Any task set", "")], value="", min_width=170),
+            gr.Dropdown(label="Policy", choices=[("Any policy", "")], value="", min_width=170),
+            gr.Dropdown(label="Collaborator", choices=[("Anybody", "")], value="", min_width=170),
+            gr.Dropdown(label="Outcome", choices=list(OUTCOMES.items()), value="", min_width=170),
+            gr.Dropdown(label="Feedback", choices=list(FEEDBACKS.items()), value="", min_width=170),
+            gr.Textbox(label="From", placeholder="2026-01-31", max_lines=1, min_width=130),
+            gr.Textbox(label="Until", placeholder="2026-12-31", max_lines=1, min_width=130),
+            gr.Dropdown(
+                label="Sort", choices=list(SORTS.items()), value=DEFAULT_SORT, min_width=170
+            ),
+        ]
+    return [text, *boxes]
+
+
+def _wire(
+    demo: gr.Blocks,
+    services: Services,
+    parts: dict[str, Any],
+    asked: list[Any],
+    clear: gr.Button,
+    back: gr.Button,
+    shape: gr.Dropdown,
+    prepare: gr.Button,
+) -> None:
+    outputs = [parts[name] for name in find.Found._fields]
+    whole = [*asked[:-1], *outputs]
+    view = parts["view"]
+    silent = {"show_progress": "hidden", "api_visibility": "private"}
+    quiet = {"outputs": outputs, **silent}
+    search = bound(find.search, services)
+    demo.load(bound(find.open_page, services), None, whole, **silent)
+    for field in asked:
+        if isinstance(field, gr.Textbox):
+            field.submit(search, [view, *asked], **quiet)
+        if field is asked[0] or not isinstance(field, gr.Textbox):
+            field.input(search, [view, *asked], trigger_mode="always_last", **quiet)
+    clear.click(bound(find.clear, services), None, whole, **silent)
+    parts["table"].click(bound(find.act, services), [view], **quiet)
+    back.click(bound(find.close, services), [view], **quiet)
+    parts["reveal"].input(
+        bound(find.reveal, services), [view, parts["reveal"]], parts["hidden"], **silent
+    )
+    prepare.click(bound(find.export, services), [view, shape], **quiet)
