@@ -67,7 +67,7 @@ class Services:
     """Everything a page or a command needs, opened from settings; close it when done."""
 
     def __init__(self, settings: Settings) -> None:
-        settings.data.mkdir(parents=True, exist_ok=True)
+        _check_models(settings)
         self.settings = settings
         self.store = EpisodeStore.open(settings.database)
         self.store.end_lost_batches()
@@ -307,6 +307,16 @@ class Services:
             self.store, policy, collaborator, evaluator, self.settings.max_turns, batch_id
         )
         return rollout, todo
+
+
+def _check_models(settings: Settings) -> None:
+    """Raises: ConfigError where an endpoint is given without its model's name."""
+    for role, model in (("AGENT", settings.agent), ("SIMULATOR", settings.simulator)):
+        if model.base_url and model.model == EMBEDDED_MODEL:
+            raise ConfigError(
+                f"SWEET_{role}__BASE_URL is {model.base_url!r}, but SWEET_{role}__MODEL is not set. "
+                "Name the model as that server knows it."
+            )
 
 
 def _builtin(settings: Settings) -> list[PolicyVersion]:
