@@ -15,6 +15,8 @@ from sweet.errors import StoreError, boundary
 
 MAX_LINE_BYTES = 64 << 20
 ROWS_AT_ONCE = 64
+_LINE_ENDS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
+"""Ends of a line to some readers of text; JSON has them in strings only."""
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -41,7 +43,7 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]], schema: pa.Schema) ->
 def _write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps(row, ensure_ascii=False).translate(_LINE_ENDS) + "\n")
         file.flush()
         os.fsync(file.fileno())
 

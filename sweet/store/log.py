@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 
 from sqlite_utils import Database
@@ -23,7 +24,7 @@ from sweet.store.rows import (
 from sweet.store.search import EPISODES, SUMMARY, TASK_SET, episode_conditions, order_by
 from sweet.types import EpisodeFilter, Feedback, TaskRow
 
-STREAM_PAGE = 100  # episodes read at once while streaming
+STREAM_PAGE = 16  # episodes read at once while streaming
 
 
 class LogVerbs(StoreBase):
@@ -51,19 +52,17 @@ class LogVerbs(StoreBase):
     def iter_episodes(self, wanted: EpisodeFilter | None = None) -> Iterator[LoggedEpisode]:
         """All that the log has of each episode the filter lets through, in order of arrival.
 
-        Reads in short steps: writers are not held up, and memory does not grow.
+        Which ones is settled at the beginning; they are read in short steps, so that writers are
+        not held up and memory holds a few.
         """
         where, values = episode_conditions(wanted or EpisodeFilter())
-        sql = f"SELECT e.* FROM {EPISODES} WHERE {where} AND e.seq > ? ORDER BY e.seq LIMIT ?"
-        after = 0
-        while True:
+        sql = f"SELECT e.seq FROM {EPISODES} WHERE {where} ORDER BY e.seq"
+        with self._reading() as db:
+            found = array("q", (row["seq"] for row in db.query(sql, values)))
+        for begin in range(0, len(found), STREAM_PAGE):
             with self._reading() as db:
-                page = rows(db, sql, [*values, after, STREAM_PAGE])
-                whole = [read_whole(db, row) for row in page]
-            yield from whole
-            if len(page) < STREAM_PAGE:
-                return
-            after = page[-1]["seq"]
+                page = [_read_at(db, seq) for seq in found[begin : begin + STREAM_PAGE]]
+            yield from page
 
     def filter_values(self) -> FilterValues:
         """What occurs in the log, for the filters' drop-downs."""
@@ -93,6 +92,12 @@ def read_feedback(db: Database, episode_id: str) -> list[Feedback]:
     """All feedback on an episode, oldest first."""
     found = rows(db, "SELECT * FROM feedback WHERE episode_id = ? ORDER BY seq", [episode_id])
     return [to_feedback(row) for row in found]
+
+
+def _read_at(db: Database, seq: int) -> LoggedEpisode:
+    row = one(db, "SELECT * FROM episodes WHERE seq = ?", seq)
+    assert row is not None  # episodes are never deleted
+    return read_whole(db, row)
 
 
 def read_whole(db: Database, row: dict) -> LoggedEpisode:
