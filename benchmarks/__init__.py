@@ -1,0 +1,1 @@
+"""Both sides in one run, a ratio at the end."""

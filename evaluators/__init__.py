@@ -1,0 +1,1 @@
+"""Scores what was made: programs by hidden tests, pages by their looks."""

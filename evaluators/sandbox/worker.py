@@ -88,7 +88,7 @@ class Worker:
         self._send(job)
         buffer = bytearray(self._read(timeout_s))
         try:
-            return frames.unpack(buffer)
+            return list(frames.unpack(buffer))
         except ValueError as e:
             raise WorkerDied(f"it {e}") from e
 

@@ -8,6 +8,7 @@ on this side.
 import json
 import os
 import struct
+from collections.abc import Iterator
 
 FROM_CHILD = ("confined", "loaded", "value", "raised", "too_big", "missing", "load")
 FROM_WORKER = ("timeout", "crash", "not_data", "infra")
@@ -24,12 +25,11 @@ def pack(kind: str, index: int, elapsed_ms: float, body: bytes) -> bytes:
     return _HEADER.pack(KINDS.index(kind), index, elapsed_ms, len(body)) + body
 
 
-def unpack(buffer: bytearray, kinds: tuple[str, ...] = KINDS) -> list[Frame]:
-    """The whole frames at the start of `buffer`, which loses them.
+def unpack(buffer: bytearray, kinds: tuple[str, ...] = KINDS) -> Iterator[Frame]:
+    """The whole frames at the start of `buffer`, which loses them, one by one.
 
     Raises: ValueError for what is no frame, or one of a kind that the sender may not send.
     """
-    frames: list[Frame] = []
     while len(buffer) >= _HEADER.size:
         kind, index, elapsed_ms, size = _HEADER.unpack_from(buffer)
         if kind >= len(kinds) or size > MAX_FRAME_BYTES:
@@ -37,9 +37,9 @@ def unpack(buffer: bytearray, kinds: tuple[str, ...] = KINDS) -> list[Frame]:
         end = _HEADER.size + size
         if len(buffer) < end:
             break
-        frames.append((kinds[kind], index, elapsed_ms, bytes(buffer[_HEADER.size : end])))
+        body = bytes(buffer[_HEADER.size : end])
         del buffer[:end]
-    return frames
+        yield kinds[kind], index, elapsed_ms, body
 
 
 def reason(text: str) -> bytes:

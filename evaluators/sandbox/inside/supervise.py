@@ -36,10 +36,9 @@ class Child:
         try:
             while self._next < len(self._job["tests"]) and not lost:
                 arrived = self._wait()
-                if arrived is None:
-                    break
-                lost, kind = ("", kind) if arrived else (self._overdue(), "timeout")
-                if self._keep(arrived, found):
+                if not arrived:
+                    lost, kind = self._overdue(), "timeout"
+                elif arrived == ENDED or self._keep(found):
                     break
         except ValueError as e:
             lost, kind = str(e), "not_data"
@@ -49,20 +48,22 @@ class Child:
             found.append(self._loss(kind if lost else "crash", lost or ended))
         return found
 
-    def _keep(self, arrived: list[frames.Frame], found: list[frames.Frame]) -> bool:
-        """Take frames in; True once the program has been seen not to load."""
-        for frame in arrived:
-            if frame[1] != self._next or self._next >= len(self._job["tests"]):
+    def _keep(self, found: list[frames.Frame]) -> bool:
+        """Take in the frames that are whole; True once the program has been seen not to load."""
+        for frame in frames.unpack(self._buffer, frames.FROM_CHILD):
+            kind, index, _, _ = frame
+            if index != self._next or index >= len(self._job["tests"]):
                 raise ValueError("wrote a result for another test")
-            if frame[0] in ("confined", "loaded"):
-                self._stage = frame[0]
+            if kind not in NEXT_KINDS[self._stage]:
+                raise ValueError("wrote a result out of turn")
+            self._restart_clocks()
+            if kind in NEXT_KINDS:
+                self._stage = kind
                 continue
             found.append(frame)
-            if frame[0] in ("load", "missing"):
+            if kind in ("load", "missing"):
                 return True
             self._next += 1
-        if arrived:
-            self._restart_clocks()
         return False
 
     def _loss(self, kind: str, why: str) -> frames.Frame:
@@ -72,8 +73,8 @@ class Child:
             why = f"{LOADING}{why}"
         return kind, self._next, 0.0, frames.reason(why)
 
-    def _wait(self) -> list[frames.Frame] | None:
-        """Frames as they arrive; an empty list after a while without; None at the end."""
+    def _wait(self) -> str:
+        """Reads: "data" when some has arrived, "end" at its end, nothing after a silence."""
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
         poller.register(self._studio, 0)
@@ -82,16 +83,15 @@ class Child:
             os.kill(self._pid, signal.SIGKILL)
             os._exit(0)
         if not events:
-            return []
+            return ""
         piece = os.read(self._fd, 1 << 16)
         if not piece:
-            return None
+            return ENDED
         self._buffer += piece
         self._bytes += len(piece)
         if self._bytes > frames.MAX_TOTAL_BYTES:
             raise ValueError(f"wrote more than {frames.MAX_TOTAL_BYTES:,} bytes")
-        arrived = frames.unpack(self._buffer, frames.FROM_CHILD)
-        return arrived or self._wait()
+        return "data"
 
     def _restart_clocks(self) -> None:
         self._started = self._seen = time.monotonic()
@@ -121,6 +121,14 @@ class Child:
             return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
         return f"ended with exit code {os.WEXITSTATUS(status)} before giving a result"
 
+
+ENDED = "end"
+NEXT_KINDS = {
+    "start": ("confined",),
+    "confined": ("loaded", "load", "missing"),
+    "loaded": ("value", "raised", "too_big"),
+}
+"""What a child may say next, by what it has said."""
 
 LOADING = "while loading: "
 
