@@ -1,0 +1,283 @@
+"""One forward pass for an episode: its trunk once, every turn's candidates branching off it.
+
+    trunk    ─ task ─ turn 1 ─ reply ─ turn 2 ─ reply ─ turn 3 …
+                     ├ candidate        ├ candidate
+                     └ candidate        └ candidate
+
+A branch is a position and the tokens that follow `trunk[:position]`. The trunk's keys and values
+are computed once; branches read them and add their own, so each different token is computed once.
+The first token of a branch is predicted by the trunk, the others by the branch itself; positions
+go on from the branching point. Serves reference log-probabilities, the critic's scores, and the
+policy's update. Works for causal language models of transformers that keep keys and values for
+every token (Llama, Qwen and their like), with and without LoRA, in any attention implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
+
+from sweet.errors import TrainingError
+
+PASS_TOKENS = 2048  # of branches in one forward pass; more saves no time on CPU and costs memory
+PADDING = 1.25  # branches of one pass differ at most by this factor in length, and ...
+SMALL_TOKENS = 8  # ... by this many tokens: a pass of its own would cost more than the padding
+READ_TOKENS = 65_536  # of keys and values that the rows of one pass read, each row for itself
+
+Loss = Callable[[Sequence[int], Sequence[torch.Tensor]], torch.Tensor]
+"""The loss of some turns, from the indices of their branches and each one's log-probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTree:
+    """An episode's tokens and what branches off them: (position, tokens after trunk[:position]).
+
+    Raises: TrainingError for a branch that is empty or not on the trunk.
+    """
+
+    trunk_ids: Sequence[int]
+    branches: Sequence[tuple[int, Sequence[int]]]
+
+    def __post_init__(self) -> None:
+        for number, (position, ids) in enumerate(self.branches):
+            if not 1 <= position <= len(self.trunk_ids):
+                raise TrainingError(
+                    f"Branch {number} is at position {position}; it must be from 1 to the "
+                    f"trunk's length, {len(self.trunk_ids)}."
+                )
+            if not ids:
+                raise TrainingError(f"Branch {number} has no tokens; it needs at least one.")
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens are computed: each different one once."""
+        read = max((position for position, _ in self.branches), default=0)
+        return read + sum(len(ids) - 1 for _, ids in self.branches)
+
+
+def tree_logps(
+    model: Any, tree: EpisodeTree, *, pass_tokens: int = PASS_TOKENS
+) -> list[torch.Tensor]:
+    """The log-probability of every token of every branch: a (T,) float32 tensor a branch.
+
+    In the graph, trunk included, unless gradients are off. Raises: TrainingError.
+    """
+    if not tree.branches:
+        return []
+    trunk = _Trunk.read(model, tree)
+    found: dict[int, torch.Tensor] = {}
+    for group in _groups(tree, pass_tokens):
+        found |= trunk.branch_logps(model, tree, group, pass_tokens)
+    return [found[i] for i in range(len(tree.branches))]
+
+
+def tree_backward(
+    model: Any, tree: EpisodeTree, loss: Loss, *, pass_tokens: int = PASS_TOKENS
+) -> float:
+    """The sum of `loss` over the episode's turns; its gradient is added to the parameters'.
+
+    `loss` is called with all branches of one or more turns (positions) at a time, so that only
+    their activations are held; what flows into the trunk is collected and sent through it once.
+    Raises: TrainingError.
+    """
+    if not tree.branches:
+        return 0.0
+    grown = _Trunk.read(model, tree)
+    cut = grown.cut()
+    total = 0.0
+    for group in _groups(tree, pass_tokens):
+        logps = cut.branch_logps(model, tree, group, pass_tokens)
+        part = loss(group, [logps[i] for i in group])
+        part.backward()
+        total += float(part.detach())
+    pairs = zip(grown.tensors(), cut.tensors(), strict=True)
+    reached = [(whole, leaf.grad) for whole, leaf in pairs if leaf.grad is not None]
+    torch.autograd.backward([w for w, _ in reached], [g for _, g in reached])
+    return total
+
+
+def sequence_logps(model: Any, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Token log-probabilities of whole sequences, (B, T) float32, padded on the right.
+
+    Column t is the token t given all before it; column 0, which nothing predicts, is 0, and so is
+    padding. Raises: TrainingError for an empty batch or row.
+    """
+    if not rows or not all(rows):
+        raise TrainingError("Log-probabilities need at least one sequence, and no empty one.")
+    ids, mask = _padded(rows, model.device)
+    # Causal attention: what is padded on the right is seen by nobody, so no mask is needed.
+    logits = model(ids, use_cache=False).logits[:, :-1]
+    return F.pad(_picked(logits, ids[:, 1:]), (1, 0)).masked_fill(~mask, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trunk:
+    """What branches need of a trunk: a layer's keys and values (1, heads, T, size), and the
+    log-probabilities (P, V) of what may follow each branching point."""
+
+    layers: list[tuple[torch.Tensor, torch.Tensor]]
+    next_logps: torch.Tensor
+    row_of: dict[int, int]
+
+    @classmethod
+    def read(cls, model: Any, tree: EpisodeTree) -> _Trunk:
+        """The trunk up to its last branching point."""
+        _check(model, tree)
+        positions = sorted({position for position, _ in tree.branches})
+        ids = torch.tensor([list(tree.trunk_ids[: positions[-1]])], device=model.device)
+        cache = DynamicCache()  # without a config: no layer forgets what left its window
+        keep = torch.tensor(positions, device=model.device) - 1
+        logits = model(ids, past_key_values=cache, use_cache=True, logits_to_keep=keep).logits[0]
+        layers = [(layer.keys, layer.values) for layer in cache.layers]
+        rows = {position: row for row, position in enumerate(positions)}
+        return cls(layers, logits.float().log_softmax(-1), rows)
+
+    def cut(self) -> _Trunk:
+        """The same values as leaves of a graph of their own."""
+        leaves = [t.detach().requires_grad_() for t in self.tensors()]
+        layers = list(zip(leaves[1::2], leaves[2::2], strict=True))
+        return _Trunk(layers, leaves[0], self.row_of)
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Everything a gradient can come back through."""
+        return [self.next_logps, *(tensor for layer in self.layers for tensor in layer)]
+
+    def branch_logps(
+        self, model: Any, tree: EpisodeTree, group: Sequence[int], pass_tokens: int
+    ) -> dict[int, torch.Tensor]:
+        """Log-probabilities (T,) of the branches in `group`, by index."""
+        found = {}
+        for batch in _batches(tree, group, pass_tokens):
+            firsts = [tree.branches[i] for i in batch]
+            rows = torch.tensor([self.row_of[p] for p, _ in firsts], device=model.device)
+            ids, _ = _padded([list(ids) for _, ids in firsts], model.device)
+            logps = self.next_logps[rows, ids[:, 0]].unsqueeze(1)
+            if ids.shape[1] > 1:
+                rest = self._continued(model, [p for p, _ in firsts], ids)
+                logps = torch.cat([logps, rest], dim=1)
+            lengths = [len(ids) for _, ids in firsts]
+            found |= {i: logps[row, : lengths[row]] for row, i in enumerate(batch)}
+        return found
+
+    def _continued(self, model: Any, positions: list[int], ids: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities (B, T-1) of all tokens but the first of each row."""
+        inputs = ids[:, :-1]
+        starts = torch.tensor(positions, device=ids.device).unsqueeze(1)
+        past = max(positions)
+        cache = Cache(layers=[_Shared(k[:, :, :past], v[:, :, :past]) for k, v in self.layers])
+        mask = None
+        if min(positions) < past:  # hide what comes after a row's own branching point
+            columns = torch.arange(past + inputs.shape[1], device=ids.device)
+            mask = (columns < starts) | (columns >= past)
+        steps = torch.arange(inputs.shape[1], device=ids.device)
+        logits = model(
+            inputs,
+            attention_mask=mask,
+            position_ids=starts + steps,
+            past_key_values=cache,
+            use_cache=True,
+        ).logits
+        return _picked(logits, ids[:, 1:])
+
+
+class _Shared(DynamicLayer):
+    """A cache layer whose one row of keys and values is read by every row of a batch.
+
+    It is never written to, so one trunk serves many passes, and the graph stays whole.
+    """
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        super().__init__()
+        self.lazy_initialization(keys, values)
+        self.keys, self.values = keys, values
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The trunk's keys and values with the branches' own after them, (B, heads, T, size)."""
+        rows = len(key_states)
+        keys, values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
+        return torch.cat([keys, key_states], -2), torch.cat([values, value_states], -2)
+
+
+def _groups(tree: EpisodeTree, pass_tokens: int) -> Iterator[list[int]]:
+    """Branch indices of whole turns, together as many as fit into a pass; at least one turn."""
+
+    def position(index: int) -> int:
+        return tree.branches[index][0]
+
+    group: list[int] = []
+    tokens = 0
+    for past, turn in groupby(sorted(range(len(tree.branches)), key=position), key=position):
+        members = list(turn)
+        more = sum(len(tree.branches[i][1]) for i in members)
+        read = (past + more // len(members)) * (len(group) + len(members))
+        if group and (tokens + more > pass_tokens or read > READ_TOKENS):
+            yield group
+            group, tokens = [], 0
+        group += members
+        tokens += more
+    yield group
+
+
+def _batches(tree: EpisodeTree, group: Sequence[int], pass_tokens: int) -> Iterator[list[int]]:
+    """The branches of a group, those of like length together."""
+
+    def length(index: int) -> int:
+        return len(tree.branches[index][1])
+
+    past = max(tree.branches[i][0] for i in group)
+    batch: list[int] = []
+    for index in sorted(group, key=length):
+        wide, rows = length(index), len(batch) + 1
+        narrow = length(batch[0]) if batch else wide
+        is_full = wide * rows > pass_tokens or (past + wide) * rows > READ_TOKENS
+        if batch and (is_full or wide > max(PADDING * narrow, narrow + SMALL_TOKENS)):
+            yield batch
+            batch = []
+        batch.append(index)
+    yield batch
+
+
+def _padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids (B, T) padded on the right, and the mask (B, T) of real tokens."""
+    width = max(map(len, rows))
+    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], device=device)
+    lengths = torch.tensor([[len(row)] for row in rows], device=device)
+    return ids, torch.arange(width, device=device) < lengths
+
+
+def _picked(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """log softmax of logits (B, T, V) at ids (B, T), in float32 whatever the model computes in."""
+    losses = F.cross_entropy(logits.float().flatten(0, 1), ids.flatten(), reduction="none")
+    return -losses.view_as(ids)
+
+
+def _check(model: Any, tree: EpisodeTree) -> None:
+    """Nothing, if the model's keys and values can be shared. Raises: TrainingError."""
+    if model.training and getattr(model, "is_gradient_checkpointing", False):
+        raise TrainingError(
+            "Gradient checkpointing throws keys and values away, which the branches of an episode "
+            "share. Turn it off: model.gradient_checkpointing_disable()."
+        )
+    config = model.config.get_text_config()
+    layer_types = getattr(config, "layer_types", None)
+    if strange := set(layer_types or []) - {"full_attention", "sliding_attention"}:
+        raise TrainingError(
+            f"{config.model_type} has layers of type {', '.join(sorted(strange))}, which keep no "
+            "keys and values for every token. Choose a model with attention in every layer."
+        )
+    slides = layer_types is None or "sliding_attention" in layer_types
+    window = getattr(config, "sliding_window", None) if slides else None
+    longest = len(tree.trunk_ids) + max(len(ids) for _, ids in tree.branches)
+    if window and longest > window:
+        raise TrainingError(
+            f"The episode has up to {longest} tokens, but {config.model_type} looks back only "
+            f"{window}. Choose a model without a sliding window, or shorter episodes."
+        )
