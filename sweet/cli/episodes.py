@@ -12,9 +12,9 @@ from contextlib import suppress
 from statistics import fmean
 from typing import Any
 
-from evaluators.figures import wilson_interval
 from tqdm import tqdm
 
+from evaluators.figures import wilson_interval
 from sweet.cli.output import Result, add_command, allow_unsafe, at_least, note, settings_of
 from sweet.rollout import Outcome
 from sweet.services import BatchPlan, Services
@@ -40,7 +40,7 @@ def add_commands(commands: Any) -> None:
         )
         command.add_argument("-n", type=at_least(1), default=100, help="how many episodes")
         command.add_argument("--concurrency", type=at_least(1), default=16, help="how many at once")
-        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--seed", type=int, default=0, help="the same seed, the same episodes")
         allow_unsafe(command)
 
 

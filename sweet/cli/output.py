@@ -23,6 +23,14 @@ class Result:
     ok: bool = True
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Names the default of an option where it has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        named = action.default not in (None, False, "") and action.help
+        return super()._get_help_string(action) if named else action.help
+
+
 Command = Callable[[argparse.Namespace], Result]
 
 
@@ -31,7 +39,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """A new command with `--json`; add its other options to what this returns."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=help, description=help, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        name, help=help, description=help, formatter_class=_Help
     )
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.set_defaults(run=run, **defaults)
