@@ -119,7 +119,7 @@ class EvaluatorContract:
 
     def score(self, artifact: str | None, reason: StopReason = StopReason.ANSWERED):
         assert self.row.hidden is not None
-        turns = ()
+        turns: tuple[Turn, ...] = ()
         if artifact is not None:
             turns = (Turn(0, Action(artifact, "", True, artifact)),)
         episode = Episode(

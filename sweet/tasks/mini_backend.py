@@ -275,6 +275,8 @@ def generate(split: str, n: int, seed: int) -> Iterator[TaskRow]:
         if calls is None:
             continue
         seen.add(code)
-        digest = hashlib.sha256(code.encode()).hexdigest()[:12]
-        task = Task(f"{SOURCE}-{digest}", TaskKind.BACKEND, description(spec, rng), split, SOURCE)
+        text = description(spec, rng)
+        content = "\n".join((text, code, *calls))  # another seed words the same spec otherwise
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+        task = Task(f"{SOURCE}-{digest}", TaskKind.BACKEND, text, split, SOURCE)
         yield TaskRow(task, HiddenInfo(code, calls))
