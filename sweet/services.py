@@ -9,7 +9,7 @@ import asyncio
 import random
 import threading
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -191,10 +191,12 @@ class Services:
 
     # Tasks
 
-    def ensure_mini_tasks(self) -> None:
-        """ColBench-Mini's sets are in the store; made where they are not."""
-        for split in MINI_SIZES:
-            self._ensure_mini(split)
+    def ensure_mini_tasks(self, splits: Iterable[str] = tuple(MINI_SIZES)) -> None:
+        """Make ColBench-Mini's own sets, where the store does not have them yet."""
+        for split in splits:
+            if self.store.count_tasks(mini_backend.SOURCE, split) < MINI_SIZES[split]:
+                rows = mini_backend.generate(split, MINI_SIZES[split], MINI_SEED)
+                self.store.add_tasks(rows)
 
     def task_rows(self, name: str) -> list[TaskRow]:
         """The tasks of a set: `mini-backend/test`, `colbench-backend/test`, `file:PATH`, ….
@@ -205,7 +207,7 @@ class Services:
             return list(self.read_file(name).rows)
         source, _, split = name.partition("/")
         if source == mini_backend.SOURCE and split in MINI_SIZES:
-            self._ensure_mini(split)
+            self.ensure_mini_tasks([split])
         elif not self.store.count_tasks(source, split):
             self.store.add_tasks(colbench.read_imported(name, self.settings.data).rows)
         tasks = self.store.tasks(source, split, limit=self.store.count_tasks(source, split))
@@ -225,11 +227,6 @@ class Services:
         row = TaskRow(task, None)
         self.store.add_tasks([row])
         return row
-
-    def _ensure_mini(self, split: str) -> None:
-        if self.store.count_tasks(mini_backend.SOURCE, split) < MINI_SIZES[split]:
-            rows = mini_backend.generate(split, MINI_SIZES[split], MINI_SEED)
-            self.store.add_tasks(rows)
 
     # Episodes
 
@@ -314,7 +311,7 @@ def _check_models(settings: Settings) -> None:
     for role, model in (("AGENT", settings.agent), ("SIMULATOR", settings.simulator)):
         if model.base_url and model.model == EMBEDDED_MODEL:
             raise ConfigError(
-                f"SWEET_{role}__BASE_URL is {model.base_url!r}, but SWEET_{role}__MODEL is not set. "
+                f"SWEET_{role}__BASE_URL is {model.base_url!r}, but no SWEET_{role}__MODEL is set. "
                 "Name the model as that server knows it."
             )
 

@@ -50,6 +50,7 @@ def make_tasks(args: argparse.Namespace) -> Result:
         value = {"tasks": f"file:{path}", "n": args.n, "seed": args.seed, "path": str(path)}
         return Result(value, f"{args.n} tasks in {path}: use them as --tasks file:{path}")
     with Services(load_settings()) as services:
+        services.ensure_mini_tasks([split])  # first: a set begins alike on every machine
         done = services.store.add_tasks(rows)
     value = {"tasks": args.tasks, "n": args.n, "seed": args.seed, "added": done.added}
     return Result(value, f"{done.added} tasks added to {args.tasks}, {done.known} were there.")

@@ -15,6 +15,7 @@ import pytest
 
 from sweet.cli import main, parser
 from sweet.probes import Check
+from sweet.services import MINI_SEED, MINI_SIZES
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK, EpisodeFilter, TaskRow
@@ -174,11 +175,15 @@ def test_tasks_are_made_into_a_file_that_is_a_task_set(run: Run, tmp_path: Path)
 
 
 def test_tasks_are_made_into_the_store_and_listed(run: Run, data: Path) -> None:
-    code, value, _ = run("tasks", "make", "--tasks", "mini-backend/families", "-n", 5)
-    assert code == 0 and value["added"] == 5
+    make = ("tasks", "make", "--tasks", "mini-backend/families", "-n", 5, "--seed")
+    assert [run(*make, seed)[1]["added"] for seed in (98, 99, 99)] == [5, 5, 0]
     code, sets, _ = run("tasks", "list")
     counts = {s["tasks"]: s["n"] for s in sets}
     assert code == 0 and set(counts) == {f"mini-backend/{s}" for s in mini_backend.SPLITS}
+    assert counts["mini-backend/families"] == MINI_SIZES["families"] + 10
+    with EpisodeStore.open(data / "sweet.db") as store:  # a set begins alike on every machine
+        first = store.tasks("mini-backend", "families", limit=1)[0]
+    assert first == next(mini_backend.generate("families", 1, MINI_SEED)).task
 
 
 def test_a_task_file_is_imported_and_its_bad_lines_are_named(run: Run, tasks: Path) -> None:
