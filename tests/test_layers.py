@@ -186,6 +186,12 @@ def test_a_library_stays_in_its_homes(library: str) -> None:
     assert strangers == []
 
 
+def test_torch_is_not_loaded_before_it_is_needed() -> None:
+    code = "import app, sweet.cli, sys; print({'torch', 'transformers'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stderr
+
+
 def test_set_up_runs_in_a_bare_python() -> None:
     code = "import scripts.setup, sys; print(*sys.modules)"
     command = [

@@ -1,0 +1,1 @@
+"""What is to be made: ColBench's tasks, and ColBench-Mini's."""

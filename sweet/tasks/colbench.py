@@ -37,7 +37,7 @@ SOURCES = {TaskKind.BACKEND: "colbench-backend", TaskKind.FRONTEND: "colbench-fr
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body|<!--)", re.IGNORECASE)
 _TASK_FILE = re.compile(r"\.jsonl?(\.gz)?$")
 _KEYS = "problem_description, ground_truth and test_cases"
-_SPLITS = ("train", "validation", "test", "families")
+_SPLITS = ("train", "validation", "test", "families", "own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +228,8 @@ def import_path(path: Path, data: Path, *, split: str | None = None) -> list[Imp
     `split` is guessed from the file's name where it is not given ("train.jsonl", "own" else).
     Importing a file again adds nothing. Raises: TaskDataError.
     """
+    if split and split not in _SPLITS:
+        raise TaskDataError(f"There is no split {split!r}; there are {', '.join(_SPLITS)}.")
     path = Path(path).expanduser()
     files = _task_files(path) if path.is_dir() else [path]
     return [done for file in files for done in _import_file(file, data, split or _guess(file))]

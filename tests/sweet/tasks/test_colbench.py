@@ -262,6 +262,13 @@ def test_a_folder_brings_every_file_into_the_split_of_its_name(tmp_path: Path) -
     assert counts == {"colbench-backend/test": 1, "colbench-backend/train": 2}
 
 
+def test_a_split_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", row())
+    with pytest.raises(TaskDataError, match=r"no split '\.\./up'"):
+        import_path(path, tmp_path / "data", split="../up")
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_set_that_was_never_imported_says_how_to(tmp_path: Path) -> None:
     with pytest.raises(TaskDataError, match="python -m sweet tasks import"):
         read_imported("colbench-backend/test", tmp_path)
