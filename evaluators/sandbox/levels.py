@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from sweet.errors import SandboxError
+
 NOBODY = 65534
 NAMESPACES = ("pid", "net", "mnt", "ipc", "uts")
 SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
@@ -114,9 +116,11 @@ def bubblewrap(readable: list[str]) -> tuple[str, ...]:
     """The command in front of the worker's: an empty file view with `readable` in it.
 
     As root there is no user namespace: the worker itself becomes nobody, which no mapping can
-    undo. As an ordinary user there is one.
+    undo. As an ordinary user there is one. Raises: SandboxError without bubblewrap.
     """
-    program = shutil.which("bwrap") or "bwrap"
+    program = shutil.which("bwrap")
+    if program is None:
+        raise SandboxError("bubblewrap is not installed: there is no `bwrap` on the PATH")
     user = ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
     root = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     arguments = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
