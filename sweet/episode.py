@@ -243,8 +243,12 @@ class _Run:
 
     async def logged(self, episode_id: str, write: Callable[[], object]) -> Episode:
         """The episode after `write`, which runs beside the event loop: a disk may be slow."""
-        await asyncio.to_thread(write)
-        episode = await self.load(episode_id)
+
+        def write_and_read() -> Episode:
+            write()
+            return self._log.episode(episode_id)
+
+        episode = await asyncio.to_thread(write_and_read)
         if self._on_change:
             self._on_change(episode)
         return episode

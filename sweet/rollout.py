@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from sweet.episode import EpisodeLog, OnChange, run_episode, stop_episode
-from sweet.errors import ConfigError, SweetError, boundary
+from sweet.episode import EpisodeLog, run_episode, stop_episode
+from sweet.errors import ConfigError, StoreError, SweetError, boundary
 from sweet.seeds import derived_seed
 from sweet.store.records import Batch, BatchState
 from sweet.types import MAX_TURNS, Collaborator, Episode, Evaluator, Policy, TaskRow
@@ -86,7 +86,6 @@ class Rollout:
         *,
         concurrency: int = 8,
         stop: asyncio.Event | None = None,
-        on_change: OnChange | None = None,
     ) -> AsyncIterator[Outcome]:
         """Each outcome as it comes, not in order.
 
@@ -94,8 +93,6 @@ class Rollout:
         no other. Leaving the iteration without it leaves the running ones in progress. The batch
         is ended in the log either way.
         """
-        if concurrency < 1:
-            raise ConfigError(f"The concurrency is {concurrency}; it must be at least 1.")
         stop = stop or asyncio.Event()
         stopping = asyncio.create_task(self._stopping(stop))
         waiting = iter(todo)
@@ -106,7 +103,7 @@ class Rollout:
                 while len(running) < concurrency and not stopping.done():
                     if (assignment := next(waiting, None)) is None:
                         break
-                    running.add(asyncio.create_task(self._one(assignment, stopping, on_change)))
+                    running.add(asyncio.create_task(self._one(assignment, stopping)))
                 if not running:
                     error = None
                     return
@@ -124,32 +121,27 @@ class Rollout:
             await stop.wait()
             return
         while not stop.is_set():
-            batch = await asyncio.to_thread(self.log.batch, self.batch_id)
-            if batch.state is BatchState.STOPPING:
-                return
+            with suppress(StoreError):  # a log that is busy now is asked again
+                batch = await asyncio.to_thread(self.log.batch, self.batch_id)
+                if batch.state is BatchState.STOPPING:
+                    return
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), STOP_POLL_S)
 
-    async def _one(
-        self, assignment: Assignment, stopping: asyncio.Task[None], on_change: OnChange | None
-    ) -> Outcome:
+    async def _one(self, assignment: Assignment, stopping: asyncio.Task[None]) -> Outcome:
         try:
             with boundary(SweetError, "The episode broke off"):
-                return Outcome(assignment, await self._episode(assignment, stopping, on_change))
+                return Outcome(assignment, await self._episode(assignment, stopping))
         except SweetError as e:
             return Outcome(assignment, None, str(e))
 
-    async def _episode(
-        self, assignment: Assignment, stopping: asyncio.Task[None], on_change: OnChange | None
-    ) -> Episode:
+    async def _episode(self, assignment: Assignment, stopping: asyncio.Task[None]) -> Episode:
         row = assignment.row
         collaborator = self.collaborator(row)
         start = (row.task.id, self.policy.id, collaborator.name, assignment.seed, self.max_turns)
         episode = await asyncio.to_thread(self.log.start_episode, *start, batch_id=self.batch_id)
         players = (self.policy, collaborator, self.evaluator)
-        moves = asyncio.create_task(
-            run_episode(self.log, row, episode, *players, on_change=on_change)
-        )
+        moves = asyncio.create_task(run_episode(self.log, row, episode, *players))
         try:
             await asyncio.wait((moves, stopping), return_when=asyncio.FIRST_COMPLETED)
             if moves.done():

@@ -16,6 +16,7 @@ from functools import partial
 from evaluators.backend import BackendEvaluator
 from evaluators.sandbox import Sandbox
 from sweet.engines import open_engine
+from sweet.engines.local import LocalEngine
 from sweet.episode import OnChange, run_episode
 from sweet.errors import ConfigError, TaskDataError
 from sweet.policy import EnginePolicy
@@ -79,13 +80,17 @@ class Services:
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        """Close the store and end the sandbox's processes."""
+        """End the sandbox's processes, unload the models, close the store."""
         with self._lock:
             if self._evaluator is not None:
                 self._evaluator.close()
             if self._sandbox is not None:
                 self._sandbox.close()
             self._evaluator = self._sandbox = None
+            for engine in self._engines.values():
+                if isinstance(engine, LocalEngine):
+                    engine.close()
+            self._engines.clear()
         self.store.close()
 
     def __enter__(self) -> Services:
@@ -290,6 +295,10 @@ class Services:
         return batch_id
 
     def _prepared(self, plan: BatchPlan) -> tuple[Rollout, list[Assignment]]:
+        if plan.n < 1 or plan.concurrency < 1:
+            raise ConfigError(
+                f"{plan.n} episodes, {plan.concurrency} at once: both must be at least 1."
+            )
         rows = self.task_rows(plan.tasks)
         todo = list(assignments(rows, plan.n, plan.seed))
         for row in {a.row.task.id: a.row for a in todo}.values():

@@ -63,7 +63,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def show(result: Result, as_json: bool) -> int:
     """The exit code, after printing the result on stdout."""
     if as_json:
-        print(json.dumps(result.value, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(result.value, allow_nan=False))
     elif result.text:
         print(result.text)
     sys.stdout.flush()

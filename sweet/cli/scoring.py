@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Result:
                 row["error"] = f"the task can't be used: {problem}"
             rows.append(row)
             if not args.json:
-                print(json.dumps(row, ensure_ascii=False), flush=True)
+                print(json.dumps(row), flush=True)
         evaluator.close()
     failed = [row for row in rows if row["verdict"] == Verdict.INFRA]
     if failed:

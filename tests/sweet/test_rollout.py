@@ -186,8 +186,6 @@ def test_a_batch_that_is_left_is_ended_and_its_episodes_stay_in_progress(
     assert store.search(EpisodeFilter(outcome="in_progress")).count > 0
 
 
-def test_no_tasks_and_no_concurrency_are_refused(store: EpisodeStore) -> None:
+def test_no_tasks_are_refused() -> None:
     with pytest.raises(ConfigError, match="no task"):
         list(assignments([], 3, seed=1))
-    with pytest.raises(ConfigError, match="at least 1"):
-        asyncio.run(collected(rollout(store, answering()), 3, concurrency=0))

@@ -231,6 +231,8 @@ def test_a_batch_in_the_background_can_be_stopped(tmp_path: Path) -> None:
         BatchPlan("nothing/here", "embedded", 3),
         BatchPlan("mini-backend/families", "v0042", 3),
         BatchPlan("mini-backend/families", "embedded", 3, collaborator="llm:unknown"),
+        BatchPlan("mini-backend/families", "embedded", 0),
+        BatchPlan("mini-backend/families", "embedded", 3, concurrency=0),
     ],
 )
 def test_a_batch_that_cannot_begin_says_so_and_leaves_no_trace(
