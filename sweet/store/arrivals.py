@@ -7,8 +7,8 @@ from sqlite_utils import Database
 from sweet.store.base import StoreBase, clean, insert, one
 from sweet.store.clock import normal, now_iso
 from sweet.store.connection import ContentError
-from sweet.store.episodes import insert_action
 from sweet.store.log import read_whole
+from sweet.store.moves import insert_action
 from sweet.store.records import LoggedEpisode
 from sweet.store.rows import feedback_row, insert_advantages, insert_evaluation
 from sweet.store.tasks import add_rows

@@ -39,12 +39,14 @@ class StoreBase:
 
 def one(db: Database, sql: str, *values: Any) -> Row | None:
     """The first row, or None."""
-    return next(iter(list(db.query(sql, values))), None)
+    return next(iter(rows(db, sql, values)), None)
 
 
 def rows(db: Database, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-    """All rows."""
-    return list(db.query(sql, values))
+    """All rows; without the savepoint that `db.query` puts round each."""
+    cursor = db.execute(sql, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def insert(db: Database, table: str, row: Row) -> int:

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from sweet.errors import StoreError
 from sweet.store.base import Row, StoreBase, clean, insert, one, rows, to_json
 from sweet.store.clock import normal, now_iso
-from sweet.store.episodes import new_id
+from sweet.store.lookups import new_id
 from sweet.store.records import Batch, BatchState
 from sweet.store.rows import differing, to_policy
 from sweet.types import PolicyVersion

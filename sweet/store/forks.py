@@ -9,7 +9,8 @@ from sqlite_utils import Database
 from sweet.errors import StoreError
 from sweet.store.base import Row, StoreBase, clean, insert, one, rows
 from sweet.store.clock import now_iso
-from sweet.store.episodes import find_turn, insert_action, need_episode, need_turn, new_id
+from sweet.store.lookups import find_turn, need_episode, need_turn, new_id
+from sweet.store.moves import insert_action
 from sweet.store.records import Fork, ForkKind
 from sweet.store.rows import to_action, to_episode
 from sweet.types import Action, Episode, StopReason

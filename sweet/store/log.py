@@ -10,7 +10,7 @@ from sqlite_utils import Database
 from sweet.errors import StoreError
 from sweet.store.base import StoreBase, clean, insert, one, page_bounds, rows
 from sweet.store.clock import now_iso
-from sweet.store.episodes import need_episode, need_turn, read_failures
+from sweet.store.lookups import need_episode, need_turn, read_failures
 from sweet.store.records import EpisodePage, FilterValues, ForkKind, LoggedEpisode
 from sweet.store.rows import (
     differing,
@@ -58,7 +58,7 @@ class LogVerbs(StoreBase):
         where, values = episode_conditions(wanted or EpisodeFilter())
         sql = f"SELECT e.seq FROM {EPISODES} WHERE {where} ORDER BY e.seq"
         with self._reading() as db:
-            found = array("q", (row["seq"] for row in db.query(sql, values)))
+            found = array("q", (seq for (seq,) in db.execute(sql, values)))
         for begin in range(0, len(found), STREAM_PAGE):
             with self._reading() as db:
                 page = [_read_at(db, seq) for seq in found[begin : begin + STREAM_PAGE]]

@@ -77,7 +77,7 @@ def episode_conditions(wanted: EpisodeFilter) -> Conditions:
         parts.append(sql)
         values.extend(clean(value) for value in used)
 
-    for term in terms(wanted.text):
+    for term in terms(wanted.text or ""):  # a cleared field of a page gives None
         sql, used = _said_or_asked(term)
         add(sql, *used)
     if wanted.task_set:
@@ -112,7 +112,7 @@ def task_conditions(source: str, split: str, text: str) -> Conditions:
     if split:
         parts.append("t.split = ?")
         values.append(clean(split))
-    for term in terms(text):
+    for term in terms(text or ""):
         sql, used = _asked(term)
         parts.append(sql)
         values.extend(used)

@@ -312,7 +312,7 @@ def test_bad_colbench_lines_are_named(store, tmp_path):
         "in a row": colbench_line(dialogue_history=[user, user, user]),
         "role is 'system'": colbench_line(dialogue_history=[user | {"role": "system"}]),
         "content": colbench_line(dialogue_history=[{"role": "user"}]),
-        "reward": colbench_line("good"),
+        "reward: Input should be a valid number": colbench_line() | {"reward": "good"},
         "reward is 7.0": colbench_line(7),
     }
     result = import_episodes(store, write(tmp_path / "x.jsonl", *bad.values(), colbench_line()))

@@ -133,7 +133,7 @@ def test_filters_by_set_policy_collaborator_task_and_all_together(store):
 def test_dates_are_inclusive(store, monkeypatch):
     ids = []
     for day in ("2026-03-04", "2026-03-05", "2026-03-06"):
-        monkeypatch.setattr("sweet.store.episodes.now_iso", lambda day=day: f"{day}T23:59:59.999Z")
+        monkeypatch.setattr("sweet.store.moves.now_iso", lambda day=day: f"{day}T23:59:59.999Z")
         ids.append(started(store).id)
     assert found(store, since="2026-03-05") == ids[1:]
     assert found(store, until="2026-03-05") == ids[:2]
