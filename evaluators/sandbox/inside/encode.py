@@ -18,6 +18,7 @@ MAX_NODES = 200_000
 MAX_DEPTH = 60
 MAX_CHARS = 500_000
 MAX_INT_BITS = 4_000_000
+HEAP_TYPE = 1 << 9
 
 _VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 _DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
@@ -133,7 +134,10 @@ class Encoder:
         return self._object(kind, mro, value, depth)
 
     def _object(self, kind: type, mro: tuple, value, depth: int):
-        fields = {}
+        fields: dict = {}
+        made_by_a_class_statement = bool(type.__dict__["__flags__"].__get__(kind) & HEAP_TYPE)
+        if type in mro or not (made_by_a_class_statement or BaseException in mro):
+            return ["opaque", kind.__name__]
         if BaseException in mro:
             fields["args"] = BaseException.__dict__["args"].__get__(value)
         try:
