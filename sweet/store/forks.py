@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sqlite_utils import Database
 
 from sweet.errors import StoreError
+from sweet.seeds import derived_seed
 from sweet.store.base import Row, StoreBase, clean, insert, one, rows
 from sweet.store.clock import now_iso
 from sweet.store.lookups import find_turn, need_episode, need_turn, new_id
@@ -36,7 +38,7 @@ class ForkVerbs(StoreBase):
         `reply`: a person's own reply of that turn, rewritten; the agent's message is copied too.
         `action`: the agent's message of that turn, rewritten; its reply is awaited.
         Neither: the agent is to speak again at that turn (also where it failed to).
-        `seed` is by default one that no fork of the episode has had, so that a retry differs.
+        `seed` is by default derived from the episode's, and another for each of its forks.
         The same request again, by its `key`, gives the fork it made.
         """
         if reply is not None and action is not None:
@@ -82,24 +84,16 @@ class ForkVerbs(StoreBase):
             after = page[-1]["seq"]
 
 
+@dataclass(frozen=True, slots=True)
 class _Change:
     """What a person wants otherwise."""
 
-    def __init__(
-        self,
-        at_turn: int,
-        kind: ForkKind,
-        reply: str | None,
-        action: Action | None,
-        seed: int | None,
-        key: str | None,
-    ) -> None:
-        self.at_turn = at_turn
-        self.kind = kind
-        self.reply = reply
-        self.action = action
-        self.seed = seed
-        self.key = key
+    at_turn: int
+    kind: ForkKind
+    reply: str | None
+    action: Action | None
+    seed: int | None
+    key: str | None
 
 
 def _fork(db: Database, parent_id: str, change: _Change) -> Episode:
@@ -157,7 +151,7 @@ def _insert_child(db: Database, parent: Row, change: _Change) -> str:
     same = ("task_id", "policy_id", "collaborator", "max_turns")
     child = {name: parent[name] for name in same} | {
         "id": new_id(),
-        "seed": parent["seed"] + 1 + siblings if change.seed is None else change.seed,
+        "seed": _retry_seed(parent, siblings) if change.seed is None else change.seed,
         "created_at": now_iso(),
         "parent_id": parent["id"],
         "forked_at": change.at_turn,
@@ -166,6 +160,10 @@ def _insert_child(db: Database, parent: Row, change: _Change) -> str:
     }
     insert(db, "episodes", child)
     return str(child["id"])
+
+
+def _retry_seed(parent: Row, siblings: int) -> int:
+    return derived_seed(parent["seed"], "fork", siblings)
 
 
 def _copy_turn(

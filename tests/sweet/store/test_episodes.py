@@ -240,3 +240,13 @@ def test_a_closed_store_says_so(path):
     for verb in (store.search, lambda: store.start_batch("x", {}, 1)):
         with pytest.raises(StoreError, match="closed"):
             verb()
+
+
+@pytest.mark.parametrize("name", ["a b", "50%?mode=memory#x", "ключ 🔑", "~x"])
+def test_any_folder_name_will_do(tmp_path, name):
+    path = tmp_path / name / "sweet.db"
+    with EpisodeStore.open(path) as store:
+        batch_id = store.start_batch("rollout", {}, 1)
+    assert path.exists()
+    with EpisodeStore.open(path) as again:
+        assert again.batch(batch_id).total == 1
