@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class SweetError(Exception):
-    """A failure with a message for a person: what failed, the value, what is accepted, what next."""
+    """A failure with a message for a person: what failed, the value, what is accepted, what to do."""
 
 
 class ConfigError(SweetError):

@@ -59,7 +59,7 @@ class Settings(BaseSettings):
     port: int = Field(7860, ge=0, le=65535)
     agent: ModelSettings = Field(default_factory=ModelSettings)
     simulator: SimulatorSettings = Field(default_factory=SimulatorSettings)
-    """The LLM simulator; while its model is "embedded" the scripted collaborator plays Mini tasks."""
+    """The LLM simulator; while its model is "embedded" only the script plays, on Mini tasks."""
     max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
     sandbox_workers: int = Field(1, ge=1, le=64)
     allow_unsafe_exec: bool = False
@@ -85,7 +85,7 @@ def load_settings(**overrides: object) -> Settings:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as e:
         wrong = "; ".join(
-            f"SWEET_{'__'.join(str(p).upper() for p in err['loc'])} = {err['input']!r}: {err['msg']}"
+            f"SWEET_{'__'.join(map(str, err['loc'])).upper()} = {err['input']!r}: {err['msg']}"
             for err in e.errors()
         )
         raise ConfigError(f"Settings are wrong: {wrong}") from e

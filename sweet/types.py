@@ -107,7 +107,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """a_t: what the policy said. `raw` is kept verbatim; `artifact` is set on a final answer only."""
+    """a_t: what the policy said, `raw` verbatim; `artifact` is set on a final answer only."""
 
     raw: str
     message: str
