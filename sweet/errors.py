@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class SweetError(Exception):
-    """A failure with a message for a person: what failed, the value, what is accepted, what to do."""
+    """A failure told to a person: what failed, the value, what is accepted, what next."""
 
 
 class ConfigError(SweetError):
