@@ -158,6 +158,8 @@ def same(a: object, b: object) -> bool:
         return _same_set(a, b)  # type: ignore[arg-type]
     if isinstance(a, complex):
         return _close(a.real, b.real) and _close(a.imag, b.imag)  # type: ignore[attr-defined]
+    if isinstance(a, decimal.Decimal):
+        return _same_decimal(a, b)  # type: ignore[arg-type]
     if isinstance(a, Series):
         return a.kind == b.kind and _same_items(a.items, b.items)  # type: ignore[attr-defined]
     if isinstance(a, Thing):
@@ -179,6 +181,12 @@ def _close(a: object, b: object) -> bool:
     except OverflowError:
         return False
     return (x != x and y != y) or math.isclose(x, y, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _same_decimal(a: decimal.Decimal, b: decimal.Decimal) -> bool:
+    if a.is_nan() or b.is_nan():  # comparing a signalling NaN would raise
+        return a.is_nan() and b.is_nan()
+    return a == b
 
 
 def _same_items(a: list, b: list) -> bool:

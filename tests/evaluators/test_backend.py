@@ -495,8 +495,8 @@ def test_mode_compat_takes_a_test_as_it_is_written(compat) -> None:
 def exec_in_a_function(function_definition: str, test_case: str) -> object:
     """What the published evaluator is said to do, on the Python it was said of."""
     try:
-        exec(function_definition)
-        return eval(test_case)
+        exec(compile(function_definition, "<string>", "exec", dont_inherit=True))
+        return eval(compile(test_case, "<string>", "eval", dont_inherit=True))
     except Exception as e:  # noqa: F841 (its name is one of the function's variables)
         return None
 

@@ -166,9 +166,14 @@ def _cpu_seconds(pid: int) -> float | None:
 
 
 def _asleep(pid: int) -> bool:
-    """Whether the process waits of its own will, not for its turn on a processor."""
+    """Whether all threads of the process wait of their own will, not for a processor."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"S", b"T", b"t")
+        threads = os.listdir(f"/proc/{pid}/task")
+        return all(_state(f"/proc/{pid}/task/{thread}/stat") in b"STt" for thread in threads)
     except OSError:
         return False
+
+
+def _state(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0]
