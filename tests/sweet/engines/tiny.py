@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    GPT2Config,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MambaConfig,
+    MistralConfig,
+    PreTrainedTokenizerFast,
+)
 
 from sweet.engines.local import LocalEngine
 from sweet.types import Completion, Message, Sampling
@@ -63,6 +72,76 @@ def llama(seed: int = 0, **changes: Any) -> LlamaForCausalLM:
         "initializer_range": 0.3,
     }
     return LlamaForCausalLM(LlamaConfig(**{**shape, **changes}))
+
+
+def other(name: str) -> Any:
+    """Sliding windows, learned positions, or no keys and values at all."""
+    sizes = {"vocab_size": VOCABULARY, "initializer_range": 0.3}
+    shape = {
+        **sizes,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": CONTEXT,
+        "sliding_window": 16,
+    }
+    configs: dict[str, Callable[[], Any]] = {
+        "mistral": lambda: MistralConfig(**shape),
+        "gemma2": lambda: Gemma2Config(**shape, head_dim=8),
+        "gpt2": lambda: GPT2Config(**sizes, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT),
+        "mamba": lambda: MambaConfig(**sizes, hidden_size=32, num_hidden_layers=2, state_size=8),
+    }
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(configs[name]())
+
+
+def _loaded(folder: Path, text: str) -> tuple[Any, torch.Tensor]:
+    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    turns = [{"role": "user", "content": text}]
+    prompt = tokenizer().apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    ids = tokenizer()(prompt, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    return network, ids
+
+
+def generate(folder: Path, text: str, tokens: int) -> str:
+    """What transformers' own greedy `generate` says."""
+    network, ids = _loaded(folder, text)
+    said = network.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=tokens,
+        do_sample=False,
+        pad_token_id=0,
+    )
+    return tokenizer().decode(said[0, ids.shape[1] :], skip_special_tokens=True)
+
+
+@torch.inference_mode()
+def next_logits(folder: Path, text: str) -> torch.Tensor:
+    """What transformers says of the first token."""
+    network, ids = _loaded(folder, text)
+    return network(ids).logits[0, -1]
+
+
+def limit_rows(engine: LocalEngine, most: int) -> None:
+    """An engine whose memory takes no more than `most` rows at once."""
+    load = engine._worker._load
+
+    def load_tight() -> Any:
+        model: Any = load()
+        forward = model.network.forward
+
+        def tight(ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if len(ids) > most:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return forward(ids, *args, **kwargs)
+
+        model.network.forward = tight
+        return model
+
+    engine._worker._load = load_tight
 
 
 def say(text: str) -> list[Message]:
