@@ -5,10 +5,10 @@ import builtins
 import re
 import textwrap
 
-ANSWER_MARK = "I WANT TO ANSWER:"
 MAX_PARSES = 1500
 MAX_STATEMENT_LINES = 400
 
+_MARK = re.compile(r"i\s+want\s+to\s+answer\s*[*_]*:[*_]*", re.I)
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*[\w+#.{}=-]*[ \t]*$")
 _INLINE = re.compile(r"```+[ \t]*(?:python\d?|py\d?)?[ \t]*\n?(.*?)```+|`([^`\n]+)`", re.S | re.I)
 _CODE_LINE = re.compile(
@@ -44,7 +44,7 @@ def extract(answer: str, names: list[str]) -> ast.Module:
 def _readings(answer: str):
     """The texts to look in: after the answer mark, as written, without invisible characters."""
     plain = answer.replace("\r\n", "\n").replace("\r", "\n")
-    after_mark = plain.rpartition(ANSWER_MARK)[2]
+    after_mark = _MARK.split(plain)[-1]
     seen = {after_mark}
     yield after_mark
     for text in (plain, after_mark.translate(_INVISIBLE), plain.translate(_INVISIBLE)):
