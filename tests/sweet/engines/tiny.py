@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import (
     AutoModelForCausalLM,
@@ -144,14 +145,32 @@ def limit_rows(engine: LocalEngine, most: int) -> None:
     engine._worker._load = load_tight
 
 
+def save_adapter(folder: Path, seed: int) -> Path:
+    """A LoRA adapter on `llama()` with random weights, as PEFT writes it."""
+    config = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "down_proj"])
+    adapted = get_peft_model(llama(), config)
+    torch.manual_seed(seed)
+    for name, weights in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weights, std=0.3)
+    adapted.save_pretrained(folder)
+    return folder
+
+
+def merge(model: Path, adapter: str, folder: Path) -> Path:
+    """The model with an adapter's weights added to its own."""
+    base = AutoModelForCausalLM.from_pretrained(model)
+    return save(PeftModel.from_pretrained(base, adapter).merge_and_unload(), folder)
+
+
 def say(text: str) -> list[Message]:
     """A prompt of one message."""
     return [Message("user", text)]
 
 
-def ask(engine: LocalEngine, text: str, **settings: Any) -> Completion:
+def ask(engine: LocalEngine, text: str, adapter: str | None = None, **settings: Any) -> Completion:
     """One completion, alone."""
-    return asyncio.run(engine.complete(say(text), sampling(**settings)))
+    return asyncio.run(engine.complete(say(text), sampling(**settings), adapter=adapter))
 
 
 async def ask_all(
