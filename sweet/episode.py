@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sweet.errors import (
@@ -22,6 +22,7 @@ from sweet.errors import (
     SweetError,
     boundary,
 )
+from sweet.seeds import derived_seed
 from sweet.types import (
     Action,
     Collaborator,
@@ -50,6 +51,9 @@ class EpisodeLog(Protocol):
 
     def episode(self, episode_id: str) -> Episode:
         """The episode as it was logged."""
+
+    def failures(self, episode_id: str) -> Sequence[object]:
+        """The failures that ended it so far."""
 
     def append_action(self, episode_id: str, index: int, action: Action) -> object:
         """Log what the agent said in turn `index`."""
@@ -124,14 +128,15 @@ async def run_episode(
         )
     run = _Run(log, row, on_change)
     episode = await run.load(episode.id)
+    seed = await _seed(log, episode)
     try:
         while (speaker := next_speaker(episode)) is not Speaker.NOBODY:
             if speaker is Speaker.AGENT:
-                episode = await run.agent_turn(episode, policy, on_text)
+                episode = await run.agent_turn(episode, policy, seed, on_text)
             elif collaborator is None:
                 return episode
             else:
-                episode = await run.reply(episode, collaborator)
+                episode = await run.reply(episode, collaborator, seed)
     except StoreError:
         episode = await run.load(episode.id)
         if episode.stop_reason is None:
@@ -188,6 +193,12 @@ async def stop_episode(log: EpisodeLog, episode_id: str) -> Episode:
     return await asyncio.to_thread(log.episode, episode_id)
 
 
+async def _seed(log: EpisodeLog, episode: Episode) -> int:
+    """The episode's seed; another after each failure, which the same draw might only repeat."""
+    failures = len(await asyncio.to_thread(log.failures, episode.id))
+    return derived_seed(episode.seed, "after failure", failures) if failures else episode.seed
+
+
 class _Run:
     """The moves of one episode; each is in the log before its method returns."""
 
@@ -199,24 +210,24 @@ class _Run:
     async def load(self, episode_id: str) -> Episode:
         return await asyncio.to_thread(self._log.episode, episode_id)
 
-    async def agent_turn(self, episode: Episode, policy: Policy, on_text: OnText | None) -> Episode:
+    async def agent_turn(
+        self, episode: Episode, policy: Policy, seed: int, on_text: OnText | None
+    ) -> Episode:
         observation = observation_of(self._row.task, episode)
         with boundary(PolicyError, f"The policy {policy.id!r} failed"):
-            action = await policy.act(observation, seed=episode.seed, on_text=on_text)
+            action = await policy.act(observation, seed=seed, on_text=on_text)
         index = len(episode.turns)
         return await self.logged(
             episode.id, lambda: self._log.append_action(episode.id, index, action)
         )
 
-    async def reply(self, episode: Episode, collaborator: Collaborator) -> Episode:
+    async def reply(self, episode: Episode, collaborator: Collaborator, seed: int) -> Episode:
         assert self._row.hidden is not None  # run_episode checked
         last = episode.turns[-1]
         observation = observation_of(self._row.task, episode)
         began = time.perf_counter()
         with boundary(SimulatorError, f"The collaborator {collaborator.name!r} failed"):
-            text = await collaborator.reply(
-                observation, last.action, self._row.hidden, seed=episode.seed
-            )
+            text = await collaborator.reply(observation, last.action, self._row.hidden, seed=seed)
         if not text.strip():
             raise SimulatorError(f"The collaborator {collaborator.name!r} said nothing.")
         took_ms = (time.perf_counter() - began) * 1000

@@ -206,6 +206,19 @@ def test_a_failed_turn_can_be_retried(store: EpisodeStore) -> None:
     assert len(store.failures(done.id)) == 1
 
 
+def test_a_retry_draws_anew_and_a_resumed_episode_does_not(store: EpisodeStore) -> None:
+    engine = FakeEngine(["", "Fee?", ANSWER])  # a model that says nothing for this one seed
+    agent = EnginePolicy("p", engine, Sampling(), "plain")
+    failed = run(store, started(store), agent)
+    assert failed.stop_reason is StopReason.FAILED
+    run(store, asyncio.run(retry_episode(store, failed)), agent)
+    (_, first, _), (_, second, _) = engine.calls
+    assert first.seed != second.seed
+    resumed = FakeEngine([ANSWER])
+    run(store, started(store), EnginePolicy("p", resumed, Sampling(), "plain"))
+    assert resumed.calls[0][1].seed == first.seed
+
+
 def test_failed_scoring_is_no_reward_with_its_reason_and_can_be_done_again(
     store: EpisodeStore,
 ) -> None:
