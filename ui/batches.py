@@ -22,6 +22,7 @@ from ui.wire import SKIP
 MAX_EPISODES = 10_000
 MAX_AT_ONCE = 64
 SHOWN = 50
+STOP = "Stop and keep what is done"
 _RUNNING = (BatchState.RUNNING, BatchState.STOPPING)
 
 
@@ -112,7 +113,7 @@ def _shown(services: Services, view: WatchView) -> Watched:
     return Watched(
         view=view,
         progress=tables.batch(batch, datetime.now(UTC)) + _command(batch),
-        stop=gr.update(visible=running, interactive=can_stop),
+        stop=gr.update(value=STOP, visible=running, interactive=can_stop),
         episodes=tables.batch_episodes(page.rows, page.count),
         earlier=earlier,
         timer=gr.update(active=running),

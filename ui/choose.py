@@ -115,7 +115,7 @@ def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) 
         return ""
     return notice(
         "The embedded model will not manage this task",
-        "It knows only ColBench-Mini. Choose another policy, or connect a real model (below).",
+        "It knows only ColBench-Mini. Choose another policy, or connect a real model.",
     )
 
 

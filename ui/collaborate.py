@@ -9,23 +9,23 @@ import gradio as gr
 
 from sweet.services import Services
 from ui import choose, play
-from ui.format import notice
 from ui.session import Seat
-from ui.theme import BIND, FOLLOW, lead
+from ui.theme import BIND, FOLLOW, lead, markup
 from ui.wire import bound
 
-_REAL_MODEL = """\
-<div class="studio prose-block"><p>The agent called <strong>embedded</strong> is a model of a few
-million parameters that comes with the studio. <strong>It knows only ColBench-Mini</strong>, the
-small tasks made for it; anything else it will get wrong.</p>
-<p>To connect a real model, start the studio with the address of any OpenAI-compatible server
-(vLLM, llama.cpp, Ollama, a hosted one):</p>
+_ABOUT = """\
+<div class="panel about"><h2>The embedded model</h2>
+<p>The agent called <strong>embedded</strong> comes with the studio: a few million parameters.
+<strong>It knows only ColBench-Mini</strong>, the small tasks made for it. Anything else it gets
+wrong.</p>
+<h3>Connect a real model</h3>
+<p>Start the studio with the address of any OpenAI-compatible server:</p>
 <div class="code"><button type="button" class="copy" data-action="copy">Copy</button><pre
 tabindex="0" aria-label="Commands"><code>SWEET_AGENT__BASE_URL=http://127.0.0.1:8000/v1 \\
 SWEET_AGENT__MODEL=Qwen/Qwen3-8B \\
 SWEET_AGENT__API_KEY=… make run</code></pre></div>
-<p>Without a base URL, <code>SWEET_AGENT__MODEL</code> is a Hugging Face model that runs here.
-<code>SWEET_SIMULATOR__…</code> sets the simulator's model in the same way.</p></div>"""
+<p class="meta">Without a base URL the model is a Hugging Face id or folder and runs here.
+SWEET_SIMULATOR__… sets the simulator’s model in the same way.</p></div>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,13 @@ class Chooser:
 
 def build(demo: gr.Blocks, services: Services) -> None:
     """The page inside the current route."""
-    gr.HTML(
-        lead("Collaborate", "Make a Python function together with an agent, and see it tested.")
-    )
+    markup(lead("Collaborate", "Make a Python function together with an agent, and see it tested."))
     parts: dict[str, Any] = {"seat": gr.State(Seat())}
-    with gr.Column(visible=False, elem_id="setup") as parts["setup"]:
-        chooser = _chooser()
-        with gr.Accordion(
-            "What the embedded model knows, and how to connect a real one", open=False
-        ):
-            gr.HTML(_REAL_MODEL)
+    with gr.Row(visible=False, elem_id="setup", equal_height=False) as parts["setup"]:
+        with gr.Column(scale=7, min_width=300):
+            chooser = _chooser()
+        with gr.Column(scale=4, min_width=300, elem_id="about"):
+            markup(_ABOUT)
     with gr.Row(visible=False, elem_id="stage", equal_height=False) as parts["stage"]:
         with gr.Column(scale=7, min_width=300):
             renew = _conversation(parts)
@@ -77,8 +74,8 @@ def _chooser() -> Chooser:
                 )
                 surprise = gr.Button("Random task", scale=1, min_width=130, elem_classes="level")
             task = gr.Dropdown(label="Task", choices=[], filterable=True)
-            found = gr.HTML(elem_classes="studio")
-            card = gr.HTML(elem_classes="studio panel")
+            found = markup()
+            card = markup(elem_classes="panel")
             with gr.Row():
                 collaborator = gr.Radio(
                     label="Who collaborates with the agent", choices=[], scale=3, min_width=260
@@ -94,8 +91,6 @@ def _chooser() -> Chooser:
                 max_length=play.MAX_TEXT_CHARS,
             )
             own_policy = gr.Dropdown(label="Policy version for your task", choices=[])
-            own_note = "The embedded model knows only ColBench-Mini: connect a real one for this."
-            gr.HTML(notice("", own_note, "note"), elem_classes="studio")
             begin_own = gr.Button("Start with your task", variant="primary", elem_classes="begin")
     return Chooser(
         task_set, search, surprise, task, found, card, collaborator, policy, begin,
@@ -104,9 +99,9 @@ def _chooser() -> Chooser:
 
 
 def _conversation(parts: dict[str, Any]) -> gr.Button:
-    parts["task"] = gr.HTML(elem_classes="studio panel")
-    parts["transcript"] = gr.HTML(elem_classes="studio", elem_id="transcript", js_on_load=BIND)
-    parts["live"] = gr.HTML(elem_classes="studio", elem_id="live", js_on_load=FOLLOW)
+    parts["task"] = markup(elem_classes="panel")
+    parts["transcript"] = markup(elem_id="transcript", js=BIND)
+    parts["live"] = markup(elem_id="live", js=FOLLOW)
     with gr.Row(visible=False, elem_id="composer") as parts["composer"]:
         parts["says"] = gr.Textbox(
             label="Your answer to the agent",
@@ -118,23 +113,22 @@ def _conversation(parts: dict[str, Any]) -> gr.Button:
             min_width=200,
         )
         parts["send"] = gr.Button("Send", variant="primary", scale=1, min_width=90)
+    parts["result"] = markup(elem_id="result", js=BIND)
     with gr.Row(elem_id="moves"):
         parts["stop"] = gr.Button("Stop", variant="stop", visible=False, min_width=110)
         parts["again"] = gr.Button("Retry", variant="primary", visible=False, min_width=110)
         parts["finish"] = gr.Button("End episode", visible=False, min_width=110)
         renew = gr.Button("New episode", min_width=110)
-    parts["result"] = gr.HTML(elem_classes="studio", elem_id="result", js_on_load=BIND)
     return renew
 
 
 def _secret(parts: dict[str, Any]) -> None:
     with gr.Accordion("Only you see this", open=True, elem_classes="panel"):
-        gr.HTML(
+        markup(
             '<p class="meta">What the finished function should do. The agent never sees it: answer '
             "its questions in your own words.</p>",
-            elem_classes="studio",
         )
-        parts["reference"] = gr.HTML(elem_classes="studio", elem_id="reference")
+        parts["reference"] = markup(elem_id="reference")
 
 
 def _wire_choice(demo: gr.Blocks, services: Services, c: Chooser) -> None:

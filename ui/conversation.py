@@ -31,12 +31,15 @@ def task_card(task: Task) -> str:
 
 
 def players(episode: Episode) -> str:
+    """Who plays."""
+    who = collaborator_name(episode.collaborator)
+    return f"agent {esc(episode.policy_id)} · collaborator {esc(who)}"
+
+
+def episode_line(episode: Episode) -> str:
     """Who plays, and the way to this episode in the log."""
-    return (
-        f'<p class="meta">Agent: {esc(episode.policy_id)} · '
-        f"collaborator: {esc(collaborator_name(episode.collaborator))} · "
-        f'<a href="sessions?episode={esc(episode.id)}">episode {esc(episode.id)} in the log</a></p>'
-    )
+    link = f'<a href="sessions?episode={esc(episode.id)}">Episode {esc(episode.id)} in the log</a>'
+    return f'<p class="meta">{players(episode)} · {link}</p>'
 
 
 def reference_card(hidden: HiddenInfo | None, details: Sequence[str] = ()) -> str:
@@ -60,18 +63,18 @@ def transcript(
     tools: bool = False,
 ) -> str:
     """The turns so far. `tools` adds what a person may do to each."""
-    rows = []
+    rows, of = [], f" of {episode.max_turns}"
     for turn in episode.turns:
         said = feedback.get(turn.index) if feedback else None
         below = _tools(turn, said) if tools else ""
-        agent = agent_message(episode, turn, turn_figures(turn), below + feedback_line(said))
+        agent = agent_message(turn, of, turn_figures(turn), below + feedback_line(said))
         reply = "" if turn.reply is None else _reply(episode, turn, tools)
         rows.append(f'<li id="turn-{turn.index + 1}">{agent}{reply}</li>')
     address = f' data-address="episode={esc(episode.id)}"'
     return f'<ol class="transcript"{address}>{"".join(rows)}</ol>'
 
 
-def agent_message(episode: Episode, turn: Turn, figures: str, below: str = "") -> str:
+def agent_message(turn: Turn, of: str, figures: str, below: str = "") -> str:
     """What the agent said in a turn; an answer's code is marked as the answer."""
     action = turn.action
     body = markdown(action.message)
@@ -79,7 +82,7 @@ def agent_message(episode: Episode, turn: Turn, figures: str, below: str = "") -
         answer = action.artifact or ""
         shown = markdown(answer) if "```" in answer else code(answer)
         body += f"<p>{pill('open', 'Final answer')}</p>{shown}"
-    place = f"Turn {turn.index + 1} of {episode.max_turns}"
+    place = f"Turn {turn.index + 1}{of}"
     return _message("agent", "Agent", place, figures, body, below)
 
 
@@ -133,22 +136,24 @@ def _message(kind: str, name: str, place: str, figures: str, body: str, below: s
 def _reply(episode: Episode, turn: Turn, tools: bool) -> str:
     below = ""
     if tools and episode.collaborator == "person":
+        button = _unfold(f"edit-collaborator-{turn.index}", "Edit")
         form = _edit_form(turn.index, "collaborator", turn.reply or "")
-        below = f'<div class="tools">{form}</div>'
+        below = f'<div class="tools">{button}</div>{form}'
     return reply_message(turn, episode.collaborator, below)
 
 
 def _tools(turn: Turn, said: Feedback | None) -> str:
     rating = said.rating if said and said.rating else 0
     i = turn.index
-    parts = (
+    buttons = (
         _button("like", i, "Like", rating > 0),
         _button("dislike", i, "Dislike", rating < 0),
-        _note_form(i, said),
+        _unfold(f"note-{i}", "Comment"),
         _button("retry", i, "Retry"),
-        _edit_form(i, "agent", turn.action.raw),
+        _unfold(f"edit-agent-{i}", "Edit"),
     )
-    return f'<div class="tools">{"".join(parts)}</div>'
+    forms = _note_form(i, said) + _edit_form(i, "agent", turn.action.raw)
+    return f'<div class="tools">{"".join(buttons)}</div>{forms}'
 
 
 def _button(action: str, turn: int, label: str, pressed: bool | None = None) -> str:
@@ -159,16 +164,31 @@ def _button(action: str, turn: int, label: str, pressed: bool | None = None) -> 
     )
 
 
+def _unfold(form_id: str, label: str) -> str:
+    """A button that shows and hides a form."""
+    return (
+        f'<button type="button" data-action="unfold" data-key="{form_id}" '
+        f'aria-controls="{form_id}" aria-expanded="false">{label}</button>'
+    )
+
+
+def _form(form_id: str, action: str, turn: int, fields: str, submit: str, more: str = "") -> str:
+    names = f'id="{form_id}" data-key="{form_id}" data-action="{action}" data-turn="{turn}"'
+    return (
+        f"<form {names}{more} hidden>"
+        f'{fields}<button type="submit" class="primary">{submit}</button></form>'
+    )
+
+
 def _edit_form(turn: int, who: str, text: str) -> str:
     whose = "agent should have said" if who == "agent" else "reply should have been"
     rows = min(12, max(3, text.count("\n") + 2))
-    field = f'<textarea name="text" rows="{rows}" maxlength="{MAX_SHOWN_CHARS}" required>'
-    return (
-        f'<details><summary data-key="edit-{who}-{turn}">Edit</summary>'
-        f'<form data-action="edit" data-turn="{turn}" data-who="{who}">'
-        f"<label>What the {whose}{field}{field_text(text)}</textarea></label>"
-        '<button type="submit" class="primary">Save and go on from here</button></form></details>'
+    field = (
+        f'<label>What the {whose}<textarea name="text" rows="{rows}" '
+        f'maxlength="{MAX_SHOWN_CHARS}" required>{field_text(text)}</textarea></label>'
     )
+    more = f' data-who="{who}"'
+    return _form(f"edit-{who}-{turn}", "edit", turn, field, "Save and go on from here", more)
 
 
 def _note_form(turn: int, said: Feedback | None) -> str:
@@ -176,14 +196,13 @@ def _note_form(turn: int, said: Feedback | None) -> str:
     own = esc(", ".join(tag for tag in chosen if tag not in TAGS))
     comment = field_text(said.comment) if said else ""
     boxes = "".join(_tag_box(tag, tag in chosen) for tag in TAGS)
-    return (
-        f'<details><summary data-key="note-{turn}">Comment</summary>'
-        f'<form data-action="note" data-turn="{turn}"><fieldset><legend>Tags</legend>{boxes}'
-        f'</fieldset><label>Other tags, with commas between<input name="own" maxlength="200" '
-        f'value="{own}"></label><label>Comment<textarea name="comment" rows="2" '
-        f'maxlength="2000">{comment}</textarea></label>'
-        '<button type="submit" class="primary">Save comment</button></form></details>'
+    fields = (
+        f"<fieldset><legend>Tags</legend>{boxes}</fieldset>"
+        f'<label>Other tags, with commas between<input name="own" maxlength="200" value="{own}">'
+        '</label><label>Comment<textarea name="comment" rows="2" maxlength="2000">'
+        f"{comment}</textarea></label>"
     )
+    return _form(f"note-{turn}", "note", turn, fields, "Save comment")
 
 
 def _tag_box(tag: str, ticked: bool) -> str:

@@ -71,7 +71,7 @@ def open_page(services: Services, request: gr.Request) -> tuple[Any, ...]:
 def search(services: Services, view: LogView, *asked: str) -> Found:
     """The first page of what the filters let through."""
     words = Asked(*(value or "" for value in asked))
-    wanted = EpisodeFilter(**{k: v.strip() for k, v in words._asdict().items() if k != "sort"})  # type: ignore[arg-type]
+    wanted = EpisodeFilter(**{k: v.strip() for k, v in words._asdict().items() if k != "sort"})
     sort = words.sort if words.sort in SORTS.values() else view.sort
     return _listed(services, LogView(wanted, sort))
 

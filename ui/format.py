@@ -86,6 +86,8 @@ def duration(milliseconds: float | None) -> str:
     """A time as a person says it, or "n/a"."""
     if milliseconds is None:
         return NA
+    if milliseconds < 0.1:
+        return "under 0.1 ms"
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
     seconds = milliseconds / 1000

@@ -201,14 +201,14 @@ def shown(services: Services, episode: Episode, due: bool = False) -> Shown:
         seat=Seat(episode.id, due),
         setup=gr.update(visible=False),
         stage=gr.update(visible=True),
-        task=conversation.task_card(row.task) + conversation.players(episode),
+        task=conversation.task_card(row.task) + conversation.episode_line(episode),
         transcript=conversation.transcript(episode, by_turn, tools=changeable),
         live="",
         composer=gr.update(visible=person and not over),
-        send=gr.update(interactive=next_speaker(episode) is Speaker.COLLABORATOR),
-        stop=gr.update(visible=False),
-        again=gr.update(visible=bool(label), value=label or "Retry"),
-        finish=gr.update(visible=not over),
+        send=_button("Send", interactive=next_speaker(episode) is Speaker.COLLABORATOR),
+        stop=_button("Stop", visible=False),
+        again=_button(label, visible=bool(label)),
+        finish=_button("End episode", visible=not over),
         result=_result(services, episode, said.get(None)),
         aside=gr.update(visible=person and row.hidden is not None),
         reference=conversation.reference_card(row.hidden, hidden_details(row)) if person else "",
@@ -254,9 +254,9 @@ class _Live:
         """The page when the first move begins: it can be stopped, and nothing else be done."""
         return self.shown()._replace(
             seat=Seat(self._episode.id),
-            send=gr.update(interactive=False),
-            stop=gr.update(visible=True),
-            again=gr.update(visible=False),
+            send=_button("Send", interactive=False),
+            stop=_button("Stop", visible=True),
+            again=_button("", visible=False),
         )
 
     def shown(self) -> Shown:
@@ -268,6 +268,11 @@ class _Live:
         turns = conversation.transcript(self._episode) if self._logged else SKIP
         self._logged = False
         return Shown(transcript=turns, live=live)
+
+
+def _button(label: str, **state: bool) -> Any:
+    """A button's new state, always with its label: one that was hidden has forgotten it."""
+    return gr.update(value=label, **state)
 
 
 def _after(services: Services, before: Episode, moves: asyncio.Task[Episode]) -> Shown:

@@ -50,7 +50,7 @@ def _head(episode: Episode, task: Task, line: Sequence[str]) -> str:
         f'<div class="panel"><div class="outcome"><h2>Episode {esc(episode.id)}</h2>'
         f"{pill(kind, words)}</div><p>{esc(task.description)}</p>"
         f'<p class="meta">{esc(task.source)}/{esc(task.split)} · {when(episode.created_at)} UTC · '
-        f"seed {episode.seed} · {open_it}</p>{players(episode)}{forked}</div>"
+        f"{players(episode)} · seed {episode.seed} · {open_it}</p>{forked}</div>"
     )
 
 
@@ -82,6 +82,6 @@ def _silent(episode: Episode) -> str:
 def _step(episode: Episode, turn: Turn, said: Feedback | None) -> str:
     advantage = NA if turn.advantage is None else f"{turn.advantage:+.2f}"
     figures = f"{turn_figures(turn)} · advantage {advantage}"
-    agent = agent_message(episode, turn, figures, feedback_line(said))
+    agent = agent_message(turn, "", figures, feedback_line(said))
     reply = "" if turn.reply is None else reply_message(turn, episode.collaborator)
     return f'<li id="turn-{turn.index + 1}" data-step="{turn.index + 1}">{agent}{reply}</li>'

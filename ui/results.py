@@ -1,11 +1,11 @@
-"""The end of an episode → HTML: what became of it, the answer, the tests, a person's grade."""
+"""The end of an episode → HTML: what became of it, the tests, a person's grade."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from sweet.types import Episode, Evaluation, Feedback, StopReason, TestResult, Verdict
-from ui.format import NA, code, duration, esc, field_text, notice, number, outcome, percent, pill
+from ui.format import NA, duration, esc, field_text, notice, number, outcome, percent, pill
 
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.PASS: ("pass", "✓ pass"),
@@ -52,8 +52,6 @@ def result(
         parts.append(notice(*explained))
     if episode.error:
         parts.append(notice("The turn failed", episode.error, "error"))
-    if episode.artifact is not None:
-        parts.append(f"<h3>Answer</h3>{code(episode.artifact)}")
     if episode.evaluation:
         parts.append(evaluation(episode.evaluation))
     if rate:

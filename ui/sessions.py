@@ -9,7 +9,7 @@ import gradio as gr
 from sweet.services import Services
 from ui import find
 from ui.session import DEFAULT_SORT, FEEDBACKS, OUTCOMES, SORTS, LogView
-from ui.theme import BIND, lead
+from ui.theme import BIND, lead, markup
 from ui.wire import bound
 
 _HIDDEN = "Show the hidden information (training-time only: the agent never sees it)"
@@ -17,15 +17,12 @@ _HIDDEN = "Show the hidden information (training-time only: the agent never sees
 
 def build(demo: gr.Blocks, services: Services) -> None:
     """The page inside the current route."""
-    gr.HTML(
-        lead("Sessions", "Every episode that was played: find it, replay it, take it with you.")
-    )
+    markup(lead("Sessions", "Every episode that was played: find it, replay it, take it with you."))
     parts: dict[str, Any] = {"view": gr.State(LogView())}
     with gr.Column(elem_id="log") as parts["log"]:
-        asked = _filters()
-        clear = gr.Button("Clear search and filters", size="sm", elem_classes="quiet")
+        asked, clear = _filters()
         parts["sort"] = asked[-1]
-        parts["table"] = gr.HTML(elem_classes="studio", elem_id="table", js_on_load=BIND)
+        parts["table"] = markup(elem_id="table", js=BIND)
         with gr.Row(elem_classes="export"):
             shape = gr.Dropdown(
                 label="Export what is filtered", choices=list(find.FORMATS), scale=2, min_width=200
@@ -37,34 +34,41 @@ def build(demo: gr.Blocks, services: Services) -> None:
             )  # fmt: skip
     with gr.Column(visible=False, elem_id="detail") as parts["detail"]:
         back = gr.Button("← Back to the log", size="sm", elem_classes="quiet")
-        parts["replay"] = gr.HTML(elem_classes="studio", elem_id="replay", js_on_load=BIND)
+        parts["replay"] = markup(elem_id="replay", js=BIND)
         parts["reveal"] = gr.Checkbox(label=_HIDDEN, value=False)
-        parts["hidden"] = gr.HTML(elem_classes="studio", elem_id="hidden")
+        parts["hidden"] = markup(elem_id="hidden")
     _wire(demo, services, parts, asked, clear, back, shape, prepare)
 
 
-def _filters() -> list[Any]:
-    """The components of `find.Asked`, in its order."""
+def _filters() -> tuple[list[Any], gr.Button]:
+    """The components of `find.Asked`, in its order, and the button that empties them."""
     text = gr.Textbox(
         label="Search",
         placeholder='words that were said or asked; "two words" together',
         type="text",
         max_lines=1,
     )
-    with gr.Accordion("Filters and sorting", open=False), gr.Row():
-        boxes = [
-            gr.Dropdown(label="Task set", choices=[("Any task set", "")], value="", min_width=170),
-            gr.Dropdown(label="Policy", choices=[("Any policy", "")], value="", min_width=170),
-            gr.Dropdown(label="Collaborator", choices=[("Anybody", "")], value="", min_width=170),
-            gr.Dropdown(label="Outcome", choices=list(OUTCOMES.items()), value="", min_width=170),
-            gr.Dropdown(label="Feedback", choices=list(FEEDBACKS.items()), value="", min_width=170),
-            gr.Textbox(label="From", placeholder="2026-01-31", max_lines=1, min_width=130),
-            gr.Textbox(label="Until", placeholder="2026-12-31", max_lines=1, min_width=130),
-            gr.Dropdown(
-                label="Sort", choices=list(SORTS.items()), value=DEFAULT_SORT, min_width=170
-            ),
-        ]
-    return [text, *boxes]
+    with gr.Accordion("Filters and sorting", open=False):
+        with gr.Row():
+            boxes = [
+                _choice("Task set", [("Any task set", "")]),
+                _choice("Policy", [("Any policy", "")]),
+                _choice("Collaborator", [("Anybody", "")]),
+                _choice("Outcome", list(OUTCOMES.items())),
+                _choice("Feedback", list(FEEDBACKS.items())),
+            ]
+        with gr.Row():
+            boxes += [
+                gr.Textbox(label="From", placeholder="2026-01-31", max_lines=1, min_width=130),
+                gr.Textbox(label="Until", placeholder="2026-12-31", max_lines=1, min_width=130),
+                _choice("Sort", list(SORTS.items()), DEFAULT_SORT),
+            ]
+            clear = gr.Button("Clear search and filters", min_width=150, elem_classes="level")
+    return [text, *boxes], clear
+
+
+def _choice(label: str, choices: list[tuple[str, str]], value: str = "") -> gr.Dropdown:
+    return gr.Dropdown(label=label, choices=choices, value=value, min_width=170)
 
 
 def _wire(

@@ -9,7 +9,7 @@ import gradio as gr
 
 from sweet.services import Services
 from ui import collaborate, sessions, watch
-from ui.theme import CSS, head, theme
+from ui.theme import CSS, head, markup, theme
 
 AT_ONCE = 40
 """Calls a handler may have at the same time, over all browsers; Gradio's default is one."""
@@ -32,8 +32,7 @@ def build(services: Services) -> gr.Blocks:
     )
     for name, path, page in PAGES:
         with demo.route(name, f"/{path}") if path else demo:
-            gr.Navbar(visible=False)
-            gr.HTML(_header(name), elem_classes="studio top")
+            markup(_header(name), elem_classes="top")
             page(demo, services)
     return demo.queue(default_concurrency_limit=AT_ONCE, api_open=False)
 
@@ -48,7 +47,8 @@ def _header(current: str) -> str:
     return (
         '<header class="studio-top"><a class="brand" href="./">Sweet Studio</a>'
         f'<nav aria-label="Pages">{links}</nav>'
-        '<button type="button" data-action="theme">Dark mode</button></header>'
+        '<button type="button" data-action="theme"><span class="when-light">Dark mode</span>'
+        '<span class="when-dark">Light mode</span></button></header>'
     )
 
 

@@ -142,15 +142,24 @@ def batch(batch: Batch, now: datetime) -> str:
     share = batch.finished / batch.total if batch.total else 1.0
     facts = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in _batch_facts(batch, now))
     error = notice("The batch broke off", batch.error, "error") if batch.error else ""
-    chosen = " · ".join(f"{name}: {value}" for name, value in batch.settings.items())
     return (
-        f'<div class="batch" data-address="batch={esc(batch.id)}">'
+        f'<div class="batch panel" data-address="batch={esc(batch.id)}">'
         f'<div class="outcome"><h2>Batch</h2>{pill(kind, words)}'
         f'<strong role="status">{batch.finished}/{batch.total}</strong></div>'
         f'<div class="bar" role="progressbar" aria-label="Episodes finished" aria-valuemin="0" '
         f'aria-valuemax="{batch.total}" aria-valuenow="{batch.finished}">'
         f'<span style="width:{share:.1%}"></span></div>'
-        f'<dl class="facts">{facts}</dl><p class="meta">{esc(chosen)}</p>{error}</div>'
+        f'<dl class="facts">{facts}</dl><p class="meta">{_chosen(batch)}</p>{error}</div>'
+    )
+
+
+def _chosen(batch: Batch) -> str:
+    """What was asked for, in words."""
+    s = batch.settings
+    who = collaborator_name(str(s.get("collaborator") or "the best for each task"))
+    return esc(
+        f"{s.get('tasks', NA)} · policy {s.get('policy_id', NA)} · collaborator: {who} · "
+        f"{s.get('concurrency', NA)} at once · seed {s.get('seed', NA)}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
@@ -145,6 +146,12 @@ BIND = "window.studio.bind(element, trigger, watch);"
 
 FOLLOW = "window.studio.follow(element, watch);"
 """Keeps a message in view while it is spoken."""
+
+
+def markup(value: str = "", js: str | None = None, **options: Any) -> gr.HTML:
+    """A place for our own markup, in our own look: Gradio's styles for prose stay out of it."""
+    classes = f"studio {options.pop('elem_classes', '')}".strip()
+    return gr.HTML(value, js_on_load=js, apply_default_css=False, elem_classes=classes, **options)
 
 
 def lead(title: str, text: str) -> str:

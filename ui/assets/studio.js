@@ -6,10 +6,6 @@
   const dark = () => (localStorage.getItem("studio-theme") || (system.matches ? "dark" : "light")) === "dark";
   const paint = () => {
     if (document.body.classList.contains("dark") !== dark()) document.body.classList.toggle("dark", dark());
-    for (const button of document.querySelectorAll('[data-action="theme"]')) {
-      const name = dark() ? "Light mode" : "Dark mode";
-      if (button.textContent !== name) button.textContent = name;
-    }
   };
   const ready = () => {
     document.documentElement.lang = "en";
@@ -34,6 +30,12 @@
       paint();
     },
     copy: (button) => copy(button, button.parentElement.querySelector("code").textContent),
+    unfold: (button) => {
+      const form = document.getElementById(button.getAttribute("aria-controls"));
+      form.hidden = !form.hidden;
+      button.setAttribute("aria-expanded", !form.hidden);
+      if (!form.hidden) form.querySelector("textarea, input").focus();
+    },
     link: (button) => copy(button, location.href),
     first: (button) => walk(button, () => 1),
     previous: (button) => walk(button, (at) => at - 1),
@@ -129,7 +131,7 @@
     });
     element.addEventListener("submit", (event) => {
       event.preventDefault();
-      key = event.target.closest("details")?.querySelector("summary")?.dataset.key || null;
+      key = event.target.dataset.key || null;
       trigger("click", fields(event.target));
     });
     const drawn = () => {
