@@ -325,6 +325,7 @@ def _load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
     """Tokenizer and network. Raises: PolicyError saying what is missing and what to do."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
     is_folder = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
     path = Path(name).expanduser()
@@ -335,6 +336,7 @@ def _load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
             "save_pretrained writes it."
         )
     source = str(path) if path.is_dir() else str(name)
+    (logging.disable_progress_bar if path.is_dir() else logging.enable_progress_bar)()
     kind = dtype if dtype != "auto" else ("float32" if device.type == "cpu" else "auto")
     with boundary(PolicyError, f"The model {name} could not be loaded"), _out_of_memory(1):
         tokenizer = AutoTokenizer.from_pretrained(source)
