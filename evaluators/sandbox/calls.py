@@ -34,6 +34,8 @@ def required_names(hidden: HiddenInfo) -> tuple[str, ...]:
             called |= dict.fromkeys(re.findall(r"\b([A-Za-z_]\w*)\s*\(", test))
     defined = set(re.findall(r"^(?:async\s+)?(?:def|class)\s+(\w+)", hidden.reference, re.M))
     defined |= set(re.findall(r"^([A-Za-z_]\w*)\s*=", hidden.reference, re.M))
+    if not defined:  # a reference that is indented as a whole
+        defined = set(re.findall(r"^\s+(?:async\s+)?(?:def|class)\s+(\w+)", hidden.reference, re.M))
     return tuple(n for n in called if n in defined)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12  # sums that cancel: 0.1 + 0.2 - 0.3 is 0
 MAX_REPR_CHARS = 300
+MAX_COLLISIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,24 @@ def _all(items: list) -> list:
     return [_decode(i) for i in items]
 
 
+def _keys(items: list) -> list:
+    """Keys or members; refused where they were made to collide, which would take for ever."""
+    keys = _all(items)
+    if len(keys) - len({hash(k) for k in keys}) > MAX_COLLISIONS:
+        raise ValueError("too many keys with the same hash")
+    return keys
+
+
 def _dict(pairs: list) -> dict:
-    return {_decode(k): _decode(v) for k, v in pairs}
+    keys = _keys([k for k, _ in pairs])
+    return dict(zip(keys, _all([v for _, v in pairs]), strict=True))
+
+
+def _fraction(*parts: object) -> fractions.Fraction:
+    numerator, denominator = map(_decode, parts)
+    if not isinstance(numerator, int) or not isinstance(denominator, int):
+        raise ValueError("not a fraction")
+    return fractions.Fraction(numerator, denominator)
 
 
 def _float(text: str) -> float:
@@ -89,8 +106,8 @@ _DECODERS: dict[str, Callable[..., object]] = {
     "float": _float,
     "list": _all,
     "tuple": lambda items: tuple(_all(items)),
-    "set": lambda items: set(_all(items)),
-    "frozenset": lambda items: frozenset(_all(items)),
+    "set": lambda items: set(_keys(items)),
+    "frozenset": lambda items: frozenset(_keys(items)),
     "deque": lambda items: collections.deque(_all(items)),
     "dict": _dict,
     "complex": lambda real, imag: complex(float(real), float(imag)),
@@ -98,14 +115,14 @@ _DECODERS: dict[str, Callable[..., object]] = {
     "bytearray": bytearray.fromhex,
     "range": lambda *parts: range(*_all(list(parts))),
     "decimal": decimal.Decimal,
-    "fraction": fractions.Fraction,
+    "fraction": _fraction,
     "timedelta": datetime.timedelta,
     "datetime": datetime.datetime.fromisoformat,
     "date": datetime.date.fromisoformat,
     "time": datetime.time.fromisoformat,
-    "keys": lambda items: dict.fromkeys(_all(items)).keys(),
+    "keys": lambda items: dict.fromkeys(_keys(items)).keys(),
     "values": lambda items: dict(enumerate(_all(items))).values(),
-    "items": lambda items: dict(_all(items)).items(),
+    "items": lambda items: _dict([pair for _, pair in items]).items(),
     "name": lambda module, name: Named(str(module), str(name)),
     "iterator": lambda items: Series("iterator", _all(items)),
     "array": lambda value: Series("array", [_decode(value)]),

@@ -155,6 +155,16 @@ CHEATS = [
             FORGE + "for fd in range(3, 64):\n"
             "    try: os.write(fd, struct.pack('<BIfI', 2, 0, 0.1, 0xFFFFFFF0))\n"
             "    except OSError: pass\ndef f(x): return 'no'"),
+    Payload("forged_colliding_keys", NOT_DATA,
+            FORGE + "def f(x):\n    keys = [n * (2 ** 61 - 1) for n in range(150_000)]\n"
+            "    i = {{1: 0, 5: 1, 12: 2, 40: 3}}[x]\n    forge(3, 2, i, ['set', keys])\n    os._exit(0)"),
+    Payload("forged_endless_number", NOT_DATA,
+            FORGE + "def f(x):\n    i = {{1: 0, 5: 1, 12: 2, 40: 3}}[x]\n"
+            "    forge(3, 2, i, ['fraction', '1e999999999'])\n    os._exit(0)"),
+    Payload("forged_frame_that_drips", TIMEOUT,
+            FORGE + "import time\ndef f(x):\n"
+            "    os.write(3, struct.pack('<BIfI', 2, {{1: 0, 5: 1}}[x], 0.1, 1 << 20))\n"
+            "    while True:\n        os.write(3, b' ')\n        time.sleep(0.005)"),
     Payload("forged_unreadable_value", NOT_DATA,
             FORGE + "import time\ndef f(x):\n    for fd in range(3, 64):\n"
             "        try: forge(fd, 2, {{1: 0, 5: 1, 12: 2, 40: 3}}[x], ['list', [['nonsense']]])\n"

@@ -7,7 +7,7 @@ import pytest
 from evaluators.sandbox import Level, Sandbox, values
 from evaluators.sandbox.levels import LAYERS
 from tests.evaluators.conftest import offered_levels
-from tests.evaluators.hostile import CHEATS, ENDLESS, NOT_PROGRAMS, PAYLOADS, SYSTEM, TASK, Payload
+from tests.evaluators.hostile import CHEATS, NOT_PROGRAMS, PAYLOADS, SYSTEM, TASK, Payload
 from tests.evaluators.suite import failures
 
 NAMES = [p.name for p in PAYLOADS]
@@ -61,7 +61,7 @@ def test_a_comparison_that_trusts_the_program_fails_the_suite(monkeypatch) -> No
 
 def test_the_published_mode_gives_no_hostile_program_a_score(compat) -> None:
     right_by_equality = {"complex_number"}  # complex(3) == 3
-    for payload in [*CHEATS, *NOT_PROGRAMS, *SYSTEM[:6], ENDLESS[1]]:
+    for payload in [*CHEATS, *NOT_PROGRAMS, *SYSTEM[:6]]:
         if payload.name in right_by_equality:
             continue
         evaluation = compat.score(TASK, payload.code.replace("{{", "{").replace("}}", "}"))

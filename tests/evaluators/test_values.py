@@ -76,7 +76,9 @@ def test_any_other_json_is_a_value_or_refused(data: object) -> None:
 @pytest.mark.parametrize(
     "data",
     [["nonsense", 1], ["list", 3], [], ["dict", [1]], ["set", [["list", []]]], {"a": 1}, 1.5,
-     ["float", "x"], ["int", "zz"], ["date", "yesterday"], ["range", "a"], ["opaque"]],
+     ["float", "x"], ["int", "zz"], ["date", "yesterday"], ["range", "a"], ["opaque"],
+     ["fraction", 1, 0], ["fraction", "1e999999999"], 
+     ["set", [n * (2**61 - 1) for n in range(999)]]],
 )  # fmt: skip
 def test_what_is_no_value_is_refused(data: object) -> None:
     with pytest.raises(ValueError):
@@ -121,3 +123,11 @@ def test_long_and_deep_values_can_be_shown() -> None:
     assert "too long" in values.show(10**6000)
     assert values.show([1] * 1000).endswith("…")
     assert values.show("a") == "'a'"
+
+
+def test_views_of_a_dict_come_through() -> None:
+    d = {"a": 1, 2: (3,)}
+    assert through(d.keys()) == d.keys()
+    assert through(d.items()) == d.items()
+    assert values.same(through(d.values()), d.values())
+    assert not values.same(through(d.keys()), list(d))

@@ -37,6 +37,8 @@ def _prctl(option: int, value: int, pointer: object = 0) -> None:
 
 def build_landlock(paths: list[str]) -> int:
     """A ruleset's descriptor: reading beneath `paths` and nothing else. Raises: OSError."""
+    if not LINUX:
+        raise OSError("there is no Landlock on this system")
     abi = _check(_libc.syscall(LANDLOCK_CREATE, None, 0, 1), "Landlock")
     rights = (1 << FS_RIGHTS.get(abi, 16)) - 1
     attributes = struct.pack("QQQ", rights, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
@@ -109,7 +111,12 @@ class Confinement:
     def __init__(self, layers: list[str], readable: list[str]):
         self.layers = layers
         self.ruleset = build_landlock(readable) if "landlock" in layers else -1
-        self._filter = seccomp.build() if "seccomp" in layers else b""
+        self._filter = b""
+        if "seccomp" in layers:  # all that can be made here, each child need not make again
+            instructions = seccomp.build()
+            self._instructions = ctypes.create_string_buffer(instructions, len(instructions))
+            address = ctypes.addressof(self._instructions)
+            self._filter = struct.pack("HxxxxxxP", len(instructions) // 8, address)
 
     def apply(self, cpu_s: int, memory_bytes: int) -> None:
         """Confine this process for good. Raises: OSError."""
@@ -123,9 +130,7 @@ class Confinement:
             _check(_libc.syscall(LANDLOCK_RESTRICT, self.ruleset, 0), "Landlock")
             os.close(self.ruleset)
         if self._filter:
-            buffer = ctypes.create_string_buffer(self._filter, len(self._filter))
-            program = struct.pack("HxxxxxxP", len(self._filter) // 8, ctypes.addressof(buffer))
-            _prctl(PR_SET_SECCOMP, 2, program)
+            _prctl(PR_SET_SECCOMP, 2, self._filter)
 
 
 def limit(cpu_s: int, memory_bytes: int, alone: bool) -> None:

@@ -24,7 +24,6 @@ _VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items())
 _DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
 _SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset",
               collections.deque: "deque"}  # fmt: skip
-_TEXTS = {decimal.Decimal: "decimal", fractions.Fraction: "fraction"}
 _TIMES = {datetime.datetime: "datetime", datetime.date: "date", datetime.time: "time"}
 _BASES = (bool, int, float, str, bytes, tuple, list, dict, set, frozenset)
 
@@ -90,8 +89,10 @@ class Encoder:
             return [kind.__name__, self._text(bytes(value).hex())]
         if kind is range:
             return ["range", *(self._int(n) for n in (value.start, value.stop, value.step))]
-        if kind in _TEXTS:
-            return [_TEXTS[kind], self._text(str(value))]
+        if kind is decimal.Decimal:
+            return ["decimal", self._text(str(value))]
+        if kind is fractions.Fraction:
+            return ["fraction", self._int(value.numerator), self._int(value.denominator)]
         if kind is datetime.timedelta:
             return ["timedelta", value.days, value.seconds, value.microseconds]
         if kind in _TIMES and getattr(value, "tzinfo", None) in (None, datetime.UTC):

@@ -37,7 +37,7 @@ def run(job: dict, first: int, reporter: Reporter) -> None:
     """Run the tests of `job` from number `first` on."""
     runner = _Published if job["mode"] == "compat" else _Fixed
     try:
-        program = runner(job["source"], job["names"])
+        program = runner(job)
     except BaseException as e:
         reporter.send("load", first, describe(e))
         return
@@ -47,13 +47,13 @@ def run(job: dict, first: int, reporter: Reporter) -> None:
         return
     reporter.send("loaded", first)
     for index in range(first, len(job["tests"])):
-        _run_test(program, job["tests"][index], index, reporter)
+        _run_test(program, index, reporter)
 
 
-def _run_test(program, test: str, index: int, reporter: Reporter) -> None:
+def _run_test(program, index: int, reporter: Reporter) -> None:
     started = time.perf_counter()
     try:
-        value = program.call(test, index)
+        value = program.call(index)
         data = encode.Encoder(lenient=program.lenient).encode(value)
     except encode.TooBig as e:
         reporter.send("too_big", index, str(e), started)
@@ -68,22 +68,22 @@ class _Fixed:
 
     lenient = False
 
-    def __init__(self, source: str, names: list[str]):
+    def __init__(self, job: dict):
         module = types.ModuleType(MODULE)
         sys.modules[MODULE] = module
         self._globals = module.__dict__
-        self._names = names
+        self._job = job
         random.seed(0)
-        code = compile(extract.extract(source, names), f"<{MODULE}>", "exec", dont_inherit=True)
-        exec(code, self._globals)
+        tree = extract.extract(job["source"], job["names"])
+        exec(compile(tree, f"<{MODULE}>", "exec", dont_inherit=True), self._globals)
 
     def missing(self) -> list[str]:
-        return [n for n in self._names if n not in self._globals]
+        return [n for n in self._job["names"] if n not in self._globals]
 
-    def call(self, test: str, index: int) -> object:
+    def call(self, index: int) -> object:
         random.seed(index)  # the reference and the answer draw the same numbers
-        code = compile(test, "<test>", "eval", dont_inherit=True)
-        return eval(code, self._globals)
+        test = self._job["compiled"][index]
+        return eval(test or self._job["tests"][index], self._globals)
 
 
 class _Published:
@@ -91,15 +91,17 @@ class _Published:
 
     lenient = True
 
-    def __init__(self, source: str, names: list[str]):
-        self._source = source
-        self._code = compile(published.parse(source), "<string>", "exec", dont_inherit=True)
+    def __init__(self, job: dict):
+        self._source, self._tests = job["source"], job["tests"]
+        tree = published.parse(self._source)
+        self._code = compile(tree, "<string>", "exec", dont_inherit=True)
         self._globals = {"__name__": "evaluator", "__builtins__": __builtins__}
 
     def missing(self) -> list[str]:
         return []
 
-    def call(self, test: str, index: int) -> object:
+    def call(self, index: int) -> object:
+        test = self._tests[index]
         scope = {"function_definition": self._source, "test_case": test}
         exec(self._code, self._globals, scope)
         # What the evaluator's own function has in its variables comes back over the program's.

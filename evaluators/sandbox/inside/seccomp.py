@@ -7,6 +7,7 @@ the world is not (processes, sockets, signals, writing files). Everything else f
 import errno
 import platform
 import struct
+import sys
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32_BIT = 0x40000000
@@ -94,7 +95,9 @@ def _socketpair() -> list[bytes]:
 
 
 def build() -> bytes:
-    """The filter's instructions for this machine. Raises: OSError on an unknown architecture."""
+    """The filter's instructions for this machine. Raises: OSError where there can be none."""
+    if not sys.platform.startswith("linux"):
+        raise OSError("there is no seccomp on this system")
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
     if machine not in AUDIT_ARCH:
         raise OSError(f"no system call table for {machine}")

@@ -36,10 +36,10 @@ class Child:
         try:
             while self._next < len(self._job["tests"]) and not lost:
                 arrived = self._wait()
-                if not arrived:
-                    lost, kind = self._overdue(), "timeout"
-                elif arrived == ENDED or self._keep(found):
+                if arrived == ENDED or (arrived and self._keep(found)):
                     break
+                if time.monotonic() - self._seen > POLL_MS / 2000:  # also while bytes drip in
+                    lost, kind = self._overdue(), "timeout"
         except ValueError as e:
             lost, kind = str(e), "not_data"
         ended = self._end()
