@@ -362,3 +362,36 @@ class EpisodeSummary:
     rating: float | None
     created_at: str
     tags: tuple[str, ...] = field(default=())
+
+
+class PairLevel(StrEnum):
+    """What the two sides of a preference pair are."""
+
+    TURN = "turn"  # one message each, after the same observation
+    TRAJECTORY = "trajectory"  # whole episodes of one task
+
+
+class PairSource(StrEnum):
+    """Who preferred the chosen side."""
+
+    OUTCOME = "outcome"  # the episodes' rewards
+    CRITIC = "critic"  # the critic's advantages
+    HUMAN = "human"  # a person's rating, edit or vote
+
+
+@dataclass(frozen=True, slots=True)
+class PreferencePair:
+    """Two ways to go on after the same observation, the better one first.
+
+    `scores` are the two sides' rewards, advantages or grades, on whatever scale `source` has.
+    `episode_ids` name the episodes the sides were logged in; None for a sampled candidate.
+    """
+
+    task_id: str
+    level: PairLevel
+    observation: Observation
+    chosen: tuple[Turn, ...]
+    rejected: tuple[Turn, ...]
+    scores: tuple[float, float]
+    source: PairSource
+    episode_ids: tuple[str | None, str | None] = (None, None)

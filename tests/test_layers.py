@@ -38,6 +38,7 @@ RANKS = {
     "ui.conversation": 2,
     "ui.results": 2,
     "trainer.tree": 2,
+    "trainer.encoding": 2,
     "trainer.demonstrations": 2,
     "sweet.exchange": 3,
     "sweet.policy": 3,

@@ -169,6 +169,4 @@ def _with_nll(
     loss: torch.Tensor, metrics: Metrics, chosen: Tokens, coefficient: float
 ) -> tuple[torch.Tensor, Metrics]:
     nll = _nll(chosen.logps, chosen.turns)
-    # Not 0 × NLL: a token the model rules out would make it NaN.
-    whole = loss + coefficient * nll if coefficient else loss
-    return whole, {**metrics, "nll": nll.detach()}
+    return loss + coefficient * nll, {**metrics, "nll": nll.detach()}

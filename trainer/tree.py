@@ -110,16 +110,19 @@ def sequence_logps(model: Any, rows: Sequence[Sequence[int]]) -> torch.Tensor:
     """
     if not rows or not all(rows):
         raise TrainingError("Log-probabilities need at least one sequence, and no empty one.")
-    ids, mask = _padded(rows, model.device)
+    ids, mask = padded(rows, model.device)
     # Causal attention: what is padded on the right is seen by nobody, so no mask is needed.
     logits = model(ids, use_cache=False).logits[:, :-1]
-    return F.pad(_picked(logits, ids[:, 1:]), (1, 0)).masked_fill(~mask, 0.0)
+    return F.pad(picked_logps(logits, ids[:, 1:]), (1, 0)).masked_fill(~mask, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trunk:
-    """What branches need of a trunk: a layer's keys and values (1, heads, T, size), and the
-    log-probabilities (P, V) of what may follow each branching point."""
+    """What branches need of a trunk.
+
+    Each layer's keys and values (1, heads, T, size), and the log-probabilities (P, V) of what may
+    follow each of P branching points.
+    """
 
     layers: list[tuple[torch.Tensor, torch.Tensor]]
     next_logps: torch.Tensor
@@ -152,11 +155,11 @@ class _Trunk:
         self, model: Any, tree: EpisodeTree, group: Sequence[int], pass_tokens: int
     ) -> dict[int, torch.Tensor]:
         """Log-probabilities (T,) of the branches in `group`, by index."""
-        found = {}
+        found: dict[int, torch.Tensor] = {}
         for batch in _batches(tree, group, pass_tokens):
             firsts = [tree.branches[i] for i in batch]
             rows = torch.tensor([self.row_of[p] for p, _ in firsts], device=model.device)
-            ids, _ = _padded([list(ids) for _, ids in firsts], model.device)
+            ids, _ = padded([list(ids) for _, ids in firsts], model.device)
             logps = self.next_logps[rows, ids[:, 0]].unsqueeze(1)
             if ids.shape[1] > 1:
                 rest = self._continued(model, [p for p, _ in firsts], ids)
@@ -183,7 +186,7 @@ class _Trunk:
             past_key_values=cache,
             use_cache=True,
         ).logits
-        return _picked(logits, ids[:, 1:])
+        return picked_logps(logits, ids[:, 1:])
 
 
 class _Shared(DynamicLayer):
@@ -245,7 +248,7 @@ def _batches(tree: EpisodeTree, group: Sequence[int], pass_tokens: int) -> Itera
     yield batch
 
 
-def _padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids (B, T) padded on the right, and the mask (B, T) of real tokens."""
     width = max(map(len, rows))
     ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], device=device)
@@ -253,8 +256,8 @@ def _padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, t
     return ids, torch.arange(width, device=device) < lengths
 
 
-def _picked(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """log softmax of logits (B, T, V) at ids (B, T), in float32 whatever the model computes in."""
+def picked_logps(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """The log-softmax of logits (B, T, V) at ids (B, T), in float32 whatever the dtype."""
     losses = F.cross_entropy(logits.float().flatten(0, 1), ids.flatten(), reduction="none")
     return -losses.view_as(ids)
 

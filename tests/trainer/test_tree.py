@@ -225,8 +225,9 @@ def test_gradient_checkpointing_is_refused_with_what_to_do():
 
 @pytest.mark.parametrize("kind", ["mistral", "qwen3"])
 def test_an_episode_beyond_the_attention_window_is_refused(kind):
-    window = {"sliding_window": 64, "use_sliding_window": True, "max_window_layers": 1}
-    changes = {"sliding_window": 64} if kind == "mistral" else window
+    changes: dict[str, Any] = {"sliding_window": 64}
+    if kind == "qwen3":
+        changes |= {"use_sliding_window": True, "max_window_layers": 1}
     assert len(tree_logps(network(kind, **changes), EpisodeTree([1, 2], [(2, [3])]))) == 1
     with pytest.raises(TrainingError, match="looks back only 64"):
         tree_logps(network(kind, **changes), a_tree())

@@ -1,4 +1,4 @@
-"""Tiny causal language models with random weights, of several architectures, with LoRA and without."""
+"""Tiny language models with random weights, of several architectures, with LoRA and without."""
 
 from __future__ import annotations
 
