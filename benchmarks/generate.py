@@ -41,10 +41,9 @@ class PlainGenerate:
     """
 
     def __init__(self, folder: Path) -> None:
-        import torch
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch loads
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        torch.set_num_threads(1)
         self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self._network: Any = AutoModelForCausalLM.from_pretrained(folder, dtype="float32").eval()
 
@@ -57,14 +56,14 @@ class PlainGenerate:
         on_text: OnText | None = None,
     ) -> Completion:
         """The model's next message."""
-        import torch
+        from transformers import set_seed
 
         turns = [{"role": m.role, "content": m.content} for m in messages]
         prompt = self._tokenizer.apply_chat_template(
             turns, add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
         known = prompt["input_ids"].shape[1]
-        torch.manual_seed(sampling.seed or 0)
+        set_seed(sampling.seed or 0)
         said = self._network.generate(
             **prompt,
             do_sample=True,
@@ -78,8 +77,8 @@ class PlainGenerate:
 def run(folder: Path = EMBEDDED_DIR) -> list[Comparison]:
     """Episodes a second with the scripted collaborator, sampled at temperature 1, not scored."""
     rows = list(generate("validation", EPISODES, seed=0))
-    ours = LocalEngine(folder, device="cpu", max_batch=AT_ONCE)
     plain = PlainGenerate(folder)
+    ours = LocalEngine(folder, device="cpu", max_batch=AT_ONCE)
     asyncio.run(_rate(ours, rows[:2], at_once=1))  # loads the model
     asyncio.run(_rate(plain, rows[:1], at_once=1))
     few = rows[:EPISODES_ONE_BY_ONE]
