@@ -7,13 +7,14 @@ from sweet.engines.generation import Text
 
 def stream(pieces: list[str], stop: tuple[str, ...] = ()) -> tuple[list[str], str]:
     """What is passed on after each token, and the text in the end; a token is one piece."""
-    text = Text(
-        lambda ids: b"".join(p.encode("latin1") for p in ids).decode("utf8", "replace"), stop
-    )  # type: ignore[attr-defined]
-    heard, tokens = [], list[str]()
-    for i, token in enumerate(pieces):
-        tokens.append(token)
-        stopped = text.update(tokens, last=i == len(pieces) - 1)  # type: ignore[arg-type]
+
+    def decode(ids: list[int]) -> str:
+        return "".join(pieces[i] for i in ids).encode("latin1").decode("utf8", "replace")
+
+    text = Text(decode, stop)
+    heard = []
+    for i in range(len(pieces)):
+        stopped = text.update(list(range(i + 1)), last=i == len(pieces) - 1)
         heard.append(text.news())
         if stopped:
             break

@@ -51,8 +51,8 @@ def test_a_request_gets_the_same_text_alone_and_in_a_crowd(model_folder: Path) -
 @pytest.mark.parametrize("name", ["mistral", "gemma2", "gpt2", "mamba"])
 def test_other_architectures_say_what_plain_generate_says(name: str, tmp_path: Path) -> None:
     folder = tiny.save(tiny.other(name), tmp_path)
-    texts = ["hello", "what is the base fee? " * 3, "x", "yes"]
-    engine = LocalEngine(folder, device="cpu", max_batch=3)
+    texts = ["hello", "what is the base fee? " * 3, "x"]
+    engine = LocalEngine(folder, device="cpu", max_batch=2)
     settings = sampling(temperature=0, max_tokens=20)
     for _ in range(2):  # the second time from what is known of the first
         completions = asyncio.run(ask_all(engine, [(t, settings) for t in texts]))
