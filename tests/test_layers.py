@@ -86,7 +86,7 @@ RANKS = {
 
 HOMES = {
     "gradio": ("ui", "app"),
-    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local"),
+    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local", "benchmarks.tree"),
 }
 
 

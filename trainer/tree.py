@@ -25,10 +25,13 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from sweet.errors import TrainingError
 
-PASS_TOKENS = 2048  # of branches in one forward pass; more saves no time on CPU and costs memory
-PADDING = 1.25  # branches of one pass differ at most by this factor in length, and ...
-SMALL_TOKENS = 8  # ... by this many tokens: a pass of its own would cost more than the padding
 READ_TOKENS = 65_536  # of keys and values that the rows of one pass read, each row for itself
+# Tokens of branches in one forward pass. On CPU more saves no time and costs memory.
+PASS_TOKENS = {"cpu": 2048}
+OTHER_PASS_TOKENS = 16_384
+# What a pass costs by itself, in tokens: padding up to that is better than another pass.
+PASS_COST = {"cpu": 32}
+OTHER_PASS_COST = 1024
 
 Loss = Callable[[Sequence[int], Sequence[torch.Tensor]], torch.Tensor]
 """The loss of some turns, from the indices of their branches and each one's log-probabilities."""
@@ -62,14 +65,16 @@ class EpisodeTree:
 
 
 def tree_logps(
-    model: Any, tree: EpisodeTree, *, pass_tokens: int = PASS_TOKENS
+    model: Any, tree: EpisodeTree, *, pass_tokens: int | None = None
 ) -> list[torch.Tensor]:
     """The log-probability of every token of every branch: a (T,) float32 tensor a branch.
 
-    In the graph, trunk included, unless gradients are off. Raises: TrainingError.
+    In the graph, trunk included, unless gradients are off. `pass_tokens` bounds the tokens of one
+    forward pass; by default it fits the device. Raises: TrainingError.
     """
     if not tree.branches:
         return []
+    pass_tokens = pass_tokens or _default_pass_tokens(model)
     trunk = _Trunk.read(model, tree)
     found: dict[int, torch.Tensor] = {}
     for group in _groups(tree, pass_tokens):
@@ -78,7 +83,7 @@ def tree_logps(
 
 
 def tree_backward(
-    model: Any, tree: EpisodeTree, loss: Loss, *, pass_tokens: int = PASS_TOKENS
+    model: Any, tree: EpisodeTree, loss: Loss, *, pass_tokens: int | None = None
 ) -> float:
     """The sum of `loss` over the episode's turns; its gradient is added to the parameters'.
 
@@ -88,6 +93,7 @@ def tree_backward(
     """
     if not tree.branches:
         return 0.0
+    pass_tokens = pass_tokens or _default_pass_tokens(model)
     grown = _Trunk.read(model, tree)
     cut = grown.cut()
     total = 0.0
@@ -156,7 +162,8 @@ class _Trunk:
     ) -> dict[int, torch.Tensor]:
         """Log-probabilities (T,) of the branches in `group`, by index."""
         found: dict[int, torch.Tensor] = {}
-        for batch in _batches(tree, group, pass_tokens):
+        cost = PASS_COST.get(model.device.type, OTHER_PASS_COST)
+        for batch in _batches(tree, group, pass_tokens, cost):
             firsts = [tree.branches[i] for i in batch]
             rows = torch.tensor([self.row_of[p] for p, _ in firsts], device=model.device)
             ids, _ = padded([list(ids) for _, ids in firsts], model.device)
@@ -229,23 +236,25 @@ def _groups(tree: EpisodeTree, pass_tokens: int) -> Iterator[list[int]]:
     yield group
 
 
-def _batches(tree: EpisodeTree, group: Sequence[int], pass_tokens: int) -> Iterator[list[int]]:
-    """The branches of a group, those of like length together."""
-
-    def length(index: int) -> int:
-        return len(tree.branches[index][1])
-
-    past = max(tree.branches[i][0] for i in group)
-    batch: list[int] = []
-    for index in sorted(group, key=length):
-        wide, rows = length(index), len(batch) + 1
-        narrow = length(batch[0]) if batch else wide
-        is_full = wide * rows > pass_tokens or (past + wide) * rows > READ_TOKENS
-        if batch and (is_full or wide > max(PADDING * narrow, narrow + SMALL_TOKENS)):
-            yield batch
-            batch = []
-        batch.append(index)
-    yield batch
+def _batches(
+    tree: EpisodeTree, group: Sequence[int], pass_tokens: int, pass_cost: int
+) -> Iterator[list[int]]:
+    """The branches of a group, like lengths together: as few padded tokens and passes as can be."""
+    order = sorted(group, key=lambda index: len(tree.branches[index][1]))
+    lengths = [len(tree.branches[index][1]) for index in order]
+    past = max(tree.branches[index][0] for index in group)
+    # The cheapest way to cut order[:end], and where its last batch starts.
+    costs, starts = [0], [0]
+    for end, wide in enumerate(lengths, start=1):
+        rows = max(1, min(pass_tokens // wide, READ_TOKENS // (past + wide)))
+        choices = range(max(0, end - rows), end)
+        cost, start = min((costs[i] + (end - i) * wide + pass_cost, i) for i in choices)
+        costs.append(cost)
+        starts.append(start)
+    end = len(order)
+    while end:
+        yield order[starts[end] : end]
+        end = starts[end]
 
 
 def padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -260,6 +269,10 @@ def picked_logps(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """The log-softmax of logits (B, T, V) at ids (B, T), in float32 whatever the dtype."""
     losses = F.cross_entropy(logits.float().flatten(0, 1), ids.flatten(), reduction="none")
     return -losses.view_as(ids)
+
+
+def _default_pass_tokens(model: Any) -> int:
+    return PASS_TOKENS.get(model.device.type, OTHER_PASS_TOKENS)
 
 
 def _check(model: Any, tree: EpisodeTree) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from sweet.errors import TrainingError
 from tests.trainer.tiny import draw_ids, network
-from trainer.tree import EpisodeTree, sequence_logps, tree_backward, tree_logps
+from trainer.tree import EpisodeTree, _batches, sequence_logps, tree_backward, tree_logps
 
 KINDS = ("llama", "qwen2", "qwen3")
 
@@ -61,7 +61,7 @@ def relative_difference(ours: dict[str, torch.Tensor], theirs: dict[str, torch.T
     return max(float((ours[n] - theirs[n]).norm() / theirs[n].norm()) for n in ours)
 
 
-@pytest.mark.parametrize("pass_tokens", [2048, 30, 1])
+@pytest.mark.parametrize("pass_tokens", [None, 30, 1])
 @pytest.mark.parametrize("lora", [False, True])
 @pytest.mark.parametrize("kind", [*KINDS, "mistral"])
 def test_log_probabilities_are_those_of_separate_passes(kind, lora, pass_tokens):
@@ -85,7 +85,7 @@ def test_gradients_are_those_of_separate_passes(kind, lora):
     assert relative_difference(gradients(model), theirs) < 1e-4
 
 
-@pytest.mark.parametrize("pass_tokens", [2048, 25, 1])
+@pytest.mark.parametrize("pass_tokens", [None, 25, 1])
 @pytest.mark.parametrize("lora", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_turn_by_turn_backward_gives_the_same_loss_and_gradient(kind, lora, pass_tokens):
@@ -236,3 +236,22 @@ def test_an_episode_beyond_the_attention_window_is_refused(kind):
 def test_a_window_that_is_switched_off_limits_nothing():
     tree = a_tree()
     assert len(tree_logps(network("qwen3", sliding_window=8), tree)) == len(tree.branches)
+
+
+def test_branches_of_like_length_share_a_pass_and_odd_ones_pad_no_other():
+    branches = [(1, [0] * n) for n in (10, 200, 11, 10, 12, 190)]
+    tree = EpisodeTree([1, 2], branches)
+    found = sorted(sorted(b) for b in _batches(tree, range(6), 10_000, pass_cost=32))
+    assert found == [[0, 2, 3, 4], [1, 5]]
+    together = list(_batches(tree, range(6), 10_000, pass_cost=10_000))
+    assert sorted(together[0]) == list(range(6)) and len(together) == 1
+
+
+@pytest.mark.parametrize("pass_tokens", [1, 25, 60])
+def test_no_pass_is_larger_than_asked_but_for_single_branches(pass_tokens):
+    tree = a_tree()
+    batches = list(_batches(tree, range(len(tree.branches)), pass_tokens, pass_cost=32))
+    assert sorted(i for b in batches for i in b) == list(range(len(tree.branches)))
+    for batch in batches:
+        width = max(len(tree.branches[i][1]) for i in batch)
+        assert len(batch) == 1 or width * len(batch) <= pass_tokens
