@@ -1,5 +1,6 @@
-"""Dialogues that the embedded model learns from: an agent of mixed quality with a person of a
-ColBench-Mini task.
+"""Dialogues that the embedded model learns from.
+
+An agent of mixed quality collaborates with the person of a ColBench-Mini task.
 
 The agent repeats what it heard as `Noted: base_fee = 13.`, so the answer copies from its own words
 and a person sees at once what was understood.
@@ -11,8 +12,15 @@ import random
 import string
 from dataclasses import dataclass, replace
 
-from sweet.tasks.mini_backend import Number, Spec, description, draw_number, draw_spec, reference
-from sweet.tasks.mini_backend import split_of
+from sweet.tasks.mini_backend import (
+    Number,
+    Spec,
+    description,
+    draw_number,
+    draw_spec,
+    reference,
+    split_of,
+)
 from sweet.tasks.mini_families import (
     SHAPES,
     Family,
@@ -237,7 +245,9 @@ class _Demonstration:
         cmp = spec.cmp if "at limit" in self.told else rng.choice((">", ">="))
         bound = spec.bound if {"bound", spec.bound_name} & self.told else None
         rounding = spec.rounding if "rounding" in self.told else "none"
-        return reference(replace(spec, numbers=tuple(numbers), cmp=cmp, bound=bound, rounding=rounding))
+        return reference(
+            replace(spec, numbers=tuple(numbers), cmp=cmp, bound=bound, rounding=rounding)
+        )
 
 
 def _with_slip(text: str, rng: random.Random) -> str:

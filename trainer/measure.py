@@ -25,7 +25,7 @@ from sweet.store import EpisodeStore
 from sweet.tasks.mini_backend import Spec, generate, parse_reference
 from sweet.tasks.mini_families import identifier
 from sweet.tasks.mini_talk import asked, in_words, say, without_notes
-from sweet.types import Engine, Episode, Message, Sampling, TaskRow
+from sweet.types import Engine, Episode, HiddenInfo, Message, Sampling, TaskRow
 from trainer.demonstrations import CAREFUL, dialogue
 
 SEED = 20  # other tasks than the ones in the studio's own sets
@@ -40,7 +40,8 @@ UNHEARD_NUMBERS = (
 UNHEARD_UNITS = ("{v}", "{v} dollars", "${v}", "{w}", "{w} dollars", "{v} euros")
 UNHEARD_AT_LIMIT = {
     ">=": ("yes it does, inclusive", "yes, already exactly at it", "inclusive please", "yes, sure"),
-    ">": ("no it does not, only above", "no, exclusive please", "no, not yet", "nope, only above it"),
+    ">": ("no it does not, only above", "no, exclusive please", "no, not yet",
+          "nope, only above it"),
 }  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def measure_embedded(model: Path | None = None, n: int = 500) -> dict:
 
 async def _measure(model: Path, n: int) -> dict:
     engine = LocalEngine(model)
-    with Sandbox() as sandbox:
+    with Sandbox.start() as sandbox:
         evaluator = BackendEvaluator(sandbox)
         sets = {split: list(generate(split, n, SEED)) for split in ("test", "families")}
         figures: dict = {}
@@ -62,10 +63,7 @@ async def _measure(model: Path, n: int) -> dict:
             figures[f"{split}, own episodes in which every detail was asked"] = success(whole)
             answers = await _answers(engine, rows)
             figures[f"{split}, every detail asked by a careful agent"] = _share(
-                [
-                    evaluator.score(row.hidden, answer).reward.value == 1
-                    for row, answer in zip(rows, answers, strict=True)
-                ]
+                [_is_right(evaluator, row, a) for row, a in zip(rows, answers, strict=True)]
             )
     figures["plain answers in words never trained on"] = _share(await understood(engine, n))
     engine.close()
@@ -78,7 +76,7 @@ async def play(
     """One scored episode a task, with the scripted collaborator, in the rows' order."""
     policy = EnginePolicy("embedded", engine, Sampling(), "plain")
     with tempfile.TemporaryDirectory() as folder:
-        store = EpisodeStore(Path(folder) / "measure.db")
+        store = EpisodeStore.open(Path(folder) / "measure.db")
         store.add_tasks(rows)
         rollout = Rollout(store, policy, lambda _: ScriptedCollaborator(), evaluator)
         todo = assignments(rows, len(rows), SEED)
@@ -89,20 +87,34 @@ async def play(
 
 def success(episodes: Sequence[Episode]) -> dict:
     """Share of episodes with all tests passed, over those that could be scored."""
-    scored = [e for e in episodes if e.reward is not None]
-    figures = _share([e.reward.value == 1 for e in scored])
-    turns = sum(len(e.turns) for e in scored) / max(1, len(scored))
-    return {**figures, "mean_turns": round(turns, 2), "unscored": len(episodes) - len(scored)}
+    rewards = [e.reward.value for e in episodes if e.reward is not None]
+    turns = sum(len(e.turns) for e in episodes) / max(1, len(episodes))
+    figures = _share([r == 1 for r in rewards])
+    return {**figures, "mean_turns": round(turns, 2), "unscored": len(episodes) - len(rewards)}
+
+
+def _is_right(evaluator: BackendEvaluator, row: TaskRow, answer: str) -> bool:
+    reward = evaluator.score(_hidden(row), answer).reward
+    return reward is not None and reward.value == 1
+
+
+def _hidden(row: TaskRow) -> HiddenInfo:
+    """The row's hidden information; a Mini task always has it."""
+    assert row.hidden is not None
+    return row.hidden
 
 
 def _share(right: Sequence[bool]) -> dict:
+    if not right:
+        return {"n": 0, "share": None, "ci95": None}
     low, high = wilson_interval(sum(right), len(right))
-    return {"n": len(right), "share": sum(right) / len(right), "ci95": [low, high]}
+    share = sum(right) / len(right)
+    return {"n": len(right), "share": round(share, 4), "ci95": [round(low, 4), round(high, 4)]}
 
 
 def _asked_all(episode: Episode, row: TaskRow) -> bool:
     """Whether the agent asked for every detail that its task has and its description leaves out."""
-    spec = parse_reference(row.hidden.reference)
+    spec = parse_reference(_hidden(row).reference)
     wanted = {"logic", *(n for _, n in spec.family.names)}
     wanted -= {n for n, v in spec.constants.items() if f"The {n} is {v}." in row.task.description}
     wanted |= {"at limit"} if spec.limit_name else set()
@@ -120,7 +132,7 @@ async def _answers(engine: Engine, rows: Sequence[TaskRow]) -> list[str]:
         done = await engine.complete(messages, Sampling(seed=SEED))
         return parse_action(done.text).artifact or ""
 
-    careful = [dialogue(parse_reference(row.hidden.reference), CAREFUL, rng)[:-1] for row in rows]
+    careful = [dialogue(parse_reference(_hidden(row).reference), CAREFUL, rng)[:-1] for row in rows]
     return await asyncio.gather(*map(answer, rows, careful))
 
 
@@ -130,7 +142,7 @@ async def understood(engine: Engine, n: int) -> list[bool]:
     rows = list(generate("test", n, SEED + 1))
 
     async def note(row: TaskRow) -> bool:
-        spec = parse_reference(row.hidden.reference)
+        spec = parse_reference(_hidden(row).reference)
         question, reply, wanted = _unheard(spec, rng)
         logic = say("logic", spec, rng)
         messages = [
@@ -142,7 +154,7 @@ async def understood(engine: Engine, n: int) -> list[bool]:
         ]
         done = await engine.complete(messages, Sampling(seed=SEED, temperature=0, max_tokens=40))
         found = re.match(r"Noted: (.*?)\.(?!\d)", done.text)
-        return bool(found) and found.group(1) == wanted
+        return found is not None and found.group(1) == wanted
 
     return await asyncio.gather(*map(note, rows))
 

@@ -158,7 +158,7 @@ def _update(
 def _batches(
     tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings, first: int
 ) -> Iterator[Batch]:
-    """Batches from step `first` on: four at a time, so that dialogues of like length go together."""
+    """Batches from step `first` on, made four at a time so that like lengths go together."""
     for four in range(first // 4, settings.steps // 4 + 1):
         rng = random.Random(f"{settings.seed}/{four}")
         mix = SHIP if four * 4 >= settings.steps * (1 - settings.decay) else LEARN
@@ -177,8 +177,10 @@ def _row(
     settings: PretrainSettings,
     rng: random.Random,
 ) -> tuple[list[int], list[int]]:
-    """One dialogue as ids and labels. With the reference in front, the person's words are trained
-    as well: that is the simulator."""
+    """One dialogue as ids and labels.
+
+    With the reference in front the person's words are trained as well: that is the simulator.
+    """
     spec = random_spec(rng)
     (style,) = rng.choices([s for s, _ in mix], [w for _, w in mix])
     messages = dialogue(spec, style, rng)

@@ -73,7 +73,7 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
 
 def _vocabulary() -> list[str]:
     """Special tokens, letters, numbers, and every word that the training dialogues use twice."""
-    marks = [c for c in string.punctuation] + ["<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "//", "**"]
+    marks = [*string.punctuation, *["<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "//", "**"]]
     pieces = list(string.ascii_letters + string.digits)
     numbers = [str(n) for n in (*range(10, 200), *range(200, 2001, 50))]
     words = [w for w, n in _word_counts().most_common() if n > 1 and len(w) > 1]

@@ -85,6 +85,7 @@ def parse_reference(code: str) -> Spec:
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
         and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, int | float)
     }
     for family in _by_signature().get(signature, ()):
         for spec in _readings(family, found, code):
@@ -101,11 +102,14 @@ def _readings(family: Family, found: dict[str, Number], code: str) -> Iterator[S
     if any(identifier(n) not in found for n in names.values()):
         return
     numbers = tuple((slot, found[identifier(n)]) for slot, n in names.items())
-    bounds = [(k, found[f"{k}_{family.result}"]) for k in ("max", "min")
-              if f"{k}_{family.result} = " in code and f"(total, {k}_{family.result})" in code]  # fmt: skip
+    bounds = [
+        (kind, found[name])
+        for kind in ("max", "min")
+        if (name := f"{kind}_{family.result}") in found and f"(total, {name})" in code
+    ]
+    returned = code.strip().rpartition("return ")[2]
     rounding = next(
-        (r for r in ("up", "down", "nearest") if code.strip().endswith(ROUNDINGS[r].format("total"))),
-        "none",
+        (r for r, form in ROUNDINGS.items() if form.format("total") == returned), "none"
     )
     for cmp in (">", ">="):
         yield Spec(family, numbers, cmp, bounds[0] if bounds else None, rounding)

@@ -1,5 +1,6 @@
-"""What the collaborator of a ColBench-Mini task says: which detail a question asks for, and how
-people put the answer.
+"""What the collaborator of a ColBench-Mini task says.
+
+Which detail a question asks for, and how people put the answer.
 
 The same phrasings play the scripted collaborator and make the training dialogues.
 """
@@ -12,11 +13,29 @@ import re
 from sweet.tasks.mini_backend import Number, Spec, parse_reference
 from sweet.types import Exchange, HiddenInfo
 
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen"
-).split()
-TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 
 NUMBER_PHRASES = (
     "{v}", "{v}", "{v}", "{v}.", "It is {v}.", "it's {v}", "{v} please", "make it {v}",
@@ -47,7 +66,8 @@ BOUND = {
             "cap it at {v}", "up to {v}"),
     "min": ("At least {v}.", "Never less than {v}.", "yes, {v} at least", "Yes, a minimum of {v}.",
             "min {v}", "It should not go below {v}.", "yes, not under {v}", "the minimum is {v}"),
-    "": ("No.", "No limit.", "no", "There is none.", "none", "nope, no limit", "No, it can be any."),
+    "": ("No.", "No limit.", "no", "There is none.", "none", "nope, no limit",
+         "No, it can be any."),
 }  # fmt: skip
 ROUND = {
     "none": ("No rounding.", "Not at all.", "don't round", "no", "Do not round it.", "leave it",
@@ -110,14 +130,16 @@ _LOGIC = re.compile(
 )
 _AT_LIMIT = re.compile(r"\b(exactly|inclusive|exclusive|boundary|equal|at the (limit|threshold))\b")
 _BOUND = re.compile(
-    r"\b(maximum|minimum|at most|at least|bounds?|cap|capped|ceiling|highest|lowest|limits? (on|to|of)"
-    r"|(any|a) limits?|upper or lower|never (more|less|above|below))\b"
+    r"\b(maximum|minimum|at most|at least|bounds?|cap|capped|ceiling|highest|lowest"
+    r"|limits? (on|to|of)|(any|a) limits?|upper or lower|never (more|less|above|below))\b"
 )
 
 
 def asked(question: str, spec: Spec) -> list[str]:
-    """The details that a question asks for: numeric ones by name, "logic", "at limit", "bound",
-    "rounding"; empty where it asks for nothing that this collaborator knows.
+    """The details that a question asks for.
+
+    Numeric ones by name, "logic", "at limit", "bound", "rounding"; empty where it asks for
+    nothing that this collaborator knows.
     """
     text = re.sub(r"[^a-z0-9 ]+", " ", question.lower().replace("_", " "))
     text = " ".join(text.split())

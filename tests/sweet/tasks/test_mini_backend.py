@@ -87,7 +87,7 @@ def test_foreign_code_is_not_taken_for_a_mini_reference(code):
 
 
 def test_an_unknown_split_is_named_with_those_there_are():
-    with pytest.raises(TaskDataError, match="'tset'.*train, validation, test, families"):
+    with pytest.raises(TaskDataError, match=r"'tset'.*train, validation, test, families"):
         next(generate("tset", 1, 0))
 
 
