@@ -149,7 +149,7 @@ class _Trunk:
 
     def cut(self) -> _Trunk:
         """The same values as leaves of a graph of their own."""
-        leaves = [t.detach().requires_grad_() for t in self.tensors()]
+        leaves = [t.detach().requires_grad_(t.requires_grad) for t in self.tensors()]
         layers = list(zip(leaves[1::2], leaves[2::2], strict=True))
         return _Trunk(layers, leaves[0], self.row_of)
 

@@ -98,6 +98,15 @@ def test_turn_by_turn_backward_gives_the_same_loss_and_gradient(kind, lora, pass
     assert relative_difference(gradients(model), theirs) < 1e-4
 
 
+@pytest.mark.parametrize("adapted", ["q_proj", "down_proj"])
+def test_keys_and_values_that_nothing_trained_reaches_are_no_obstacle(adapted):
+    model, tree = network(lora=adapted), a_tree()
+    weighted(range(len(tree.branches)), separate_logps(model, tree)).backward()
+    theirs = gradients(model)
+    tree_backward(model, tree, weighted)
+    assert relative_difference(gradients(model), theirs) < 1e-4
+
+
 def test_only_whole_turns_reach_the_loss():
     tree, seen = a_tree(), []
 

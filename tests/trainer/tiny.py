@@ -27,8 +27,11 @@ KINDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def network(kind: str = "llama", *, lora: bool = False, seed: int = 0, **changes: Any) -> Any:
-    """A model whose weights are large enough that every token matters to every later one."""
+def network(kind: str = "llama", *, lora: bool | str = False, seed: int = 0, **changes: Any) -> Any:
+    """A model whose weights are large enough that every token matters to every later one.
+
+    `lora` may name the one kind of layer that is adapted.
+    """
     torch.manual_seed(seed)
     config, model = KINDS[kind]
     shape = {
@@ -45,9 +48,9 @@ def network(kind: str = "llama", *, lora: bool = False, seed: int = 0, **changes
     }
     made = model(config(**{**shape, **changes}))
     if lora:
-        made = get_peft_model(
-            made, LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False)
-        )
+        target: Any = [lora] if isinstance(lora, str) else "all-linear"
+        adapter = LoraConfig(r=4, target_modules=target, init_lora_weights=False)
+        made = get_peft_model(made, adapter)
     return made
 
 
