@@ -70,7 +70,10 @@ def _chooser() -> Chooser:
             with gr.Row():
                 task_set = gr.Dropdown(label="Task set", choices=[], scale=2, min_width=180)
                 search = gr.Textbox(
-                    label="Search the tasks", placeholder="words of the description", scale=3
+                    label="Search the tasks",
+                    placeholder="words of the description",
+                    max_lines=1,
+                    scale=3,
                 )
                 surprise = gr.Button("Random task", scale=1, min_width=130, elem_classes="level")
             task = gr.Dropdown(label="Task", choices=[], filterable=True)
@@ -138,7 +141,7 @@ def _wire_choice(demo: gr.Blocks, services: Services, c: Chooser) -> None:
     demo.load(bound(choose.first_choice, services), None, **quiet)
     choose_set = bound(choose.choose_set, services)
     c.task_set.input(choose_set, looked_for, **quiet)
-    c.search.input(choose_set, looked_for, trigger_mode="always_last", **quiet)
+    c.search.change(choose_set, looked_for, trigger_mode="always_last", **quiet)
     c.surprise.click(bound(choose.choose_random, services), [c.task_set, c.policy], **quiet)
     c.task.input(bound(choose.choose_task, services), [c.task, c.policy], **quiet)
     c.policy.input(bound(choose.choose_policy, services), [c.task, c.policy], **quiet)

@@ -69,10 +69,12 @@ def open_page(services: Services, request: gr.Request) -> tuple[Any, ...]:
 
 
 def search(services: Services, view: LogView, *asked: str) -> Found:
-    """The first page of what the filters let through."""
+    """The first page of what the filters let through; nothing where they say what is shown."""
     words = Asked(*(value or "" for value in asked))
     wanted = EpisodeFilter(**{k: v.strip() for k, v in words._asdict().items() if k != "sort"})
     sort = words.sort if words.sort in SORTS.values() else view.sort
+    if (wanted, sort) == (view.wanted, view.sort):
+        return Found()
     return _listed(services, LogView(wanted, sort))
 
 

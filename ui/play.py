@@ -111,6 +111,7 @@ def send(services: Services, seat: Seat, text: str) -> Shown:
 async def speak(services: Services, seat: Seat) -> AsyncIterator[Shown]:
     """Every move that needs no person, as it happens: text while it comes, then the log's state."""
     if seat.episode_id is None or not seat.due:
+        yield Shown()  # Gradio empties the outputs of a generator that yields nothing
         return
     episode = await asyncio.to_thread(services.store.episode, seat.episode_id)
     row = await asyncio.to_thread(services.store.task_row, episode.task_id)

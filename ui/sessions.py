@@ -89,10 +89,12 @@ def _wire(
     search = bound(find.search, services)
     demo.load(bound(find.open_page, services), None, whole, **silent)
     for field in asked:
-        if isinstance(field, gr.Textbox):
-            field.submit(search, [view, *asked], **quiet)
-        if field is asked[0] or not isinstance(field, gr.Textbox):
-            field.input(search, [view, *asked], trigger_mode="always_last", **quiet)
+        if field is asked[0]:  # change: a pasted text is no input event
+            field.change(search, [view, *asked], trigger_mode="always_last", **quiet)
+        elif isinstance(field, gr.Textbox):  # a date is looked at when it is whole
+            gr.on([field.submit, field.blur], search, [view, *asked], **quiet)
+        else:
+            field.input(search, [view, *asked], **quiet)
     clear.click(bound(find.clear, services), None, whole, **silent)
     parts["table"].click(bound(find.act, services), [view], **quiet)
     back.click(bound(find.close, services), [view], **quiet)

@@ -96,8 +96,8 @@ def test_nobody_speaks_unless_it_is_due(
 ) -> None:
     engine = says(monkeypatch, "How much?")
     seat = begun(services)
-    assert spoken(services, Seat(seat.episode_id)) == []
-    assert spoken(services, Seat()) == []
+    assert spoken(services, Seat(seat.episode_id)) == [play.Shown()]
+    assert spoken(services, Seat()) == [play.Shown()]
     assert engine.calls == []
 
 
