@@ -1,0 +1,1 @@
+"""Makes models: pretraining, SWEET-RL's losses, an episode in one forward pass."""

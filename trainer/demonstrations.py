@@ -94,12 +94,27 @@ def _made_up_word(rng: random.Random) -> str:
     return "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.randint(2, 4)))
 
 
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One collaboration, and the lines of its answer whose number nobody told: mere guesses."""
+
+    messages: list[Message]
+    guesses: tuple[str, ...]
+
+
+def demonstrate(spec: Spec, style: Style, rng: random.Random) -> Demonstration:
+    """A collaboration from the description to the answer, at most ten agent messages."""
+    making = _Making(spec, style, rng)
+    messages = making.messages()
+    return Demonstration(messages, tuple(making.guessed_lines))
+
+
 def dialogue(spec: Spec, style: Style, rng: random.Random) -> list[Message]:
-    """One collaboration from the description to the answer, at most ten agent messages."""
-    return _Demonstration(spec, style, rng).messages()
+    """The messages of `demonstrate`."""
+    return demonstrate(spec, style, rng).messages
 
 
-class _Demonstration:
+class _Making:
     """One dialogue in the making: what was told so far decides what the answer says."""
 
     def __init__(self, spec: Spec, style: Style, rng: random.Random):
@@ -109,6 +124,7 @@ class _Demonstration:
             n for n, v in spec.constants.items() if f"The {n} is {v}." in self.opening
         }
         self.guesses: dict[str, Number] = {}
+        self.guessed_lines: list[str] = []
         self.skippable = {n for _, n in spec.family.names}  # told unasked: need not be asked
 
     def messages(self) -> list[Message]:
@@ -242,6 +258,8 @@ class _Demonstration:
         for (slot, value), (_, name) in zip(spec.numbers, spec.family.names, strict=True):
             known = value if name in self.told else draw_number(slot, rng)
             numbers.append((slot, self.guesses.get(name, known)))
+            if name not in self.told:
+                self.guessed_lines.append(f"{identifier(name)} = {known}")
         cmp = spec.cmp if "at limit" in self.told else rng.choice((">", ">="))
         bound = spec.bound if {"bound", spec.bound_name} & self.told else None
         rounding = spec.rounding if "rounding" in self.told else "none"

@@ -1,8 +1,9 @@
 """Makes the embedded model from nothing: tokenizer, a small Llama, demonstrations, safetensors.
 
 Departures from the usual recipe, each measured: dialogues are made on the fly and never repeat;
-Muon for the matrices and AdamW for the rest; a long constant rate, then a decay in which the
-agent's demonstrations turn from mostly careful to the quality that the shipped policy should have.
+Muon for the matrices and AdamW for the rest; a long decay, since numbers are copied exactly only
+at low rates; mostly careful agents, and at the end the quality that the shipped policy should have.
+Notes and answers weigh more than questions, and numbers that nobody told have no weight.
 A run stopped at any point goes on from its last checkpoint, with the same batches.
 """
 
@@ -23,12 +24,13 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from sweet.tasks.mini_backend import draw_spec, reference, split_of
 from sweet.tasks.mini_families import families
 from sweet.types import Message
-from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, Style, dialogue, random_spec
+from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, Style, demonstrate, dialogue, random_spec
 from trainer.tokenizer import build_tokenizer
 
-LEARN = ((CAREFUL, 0.60), (MEDIUM, 0.25), (HASTY, 0.15))
+ASKING, EXACT = 1.0, 3.0  # weights in the loss
+LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
 SHIP = ((CAREFUL, 0.27), (MEDIUM, 0.38), (HASTY, 0.35))
-"""How the agents of the demonstrations ask, while the rate is constant and while it decays."""
+"""How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,11 @@ class PretrainSettings:
     heads: int = 5
     mlp: int = 432
     context_tokens: int = 1024
-    steps: int = 5000
+    steps: int = 5200
     dialogues: int = 16  # a step
     warmup: int = 100
-    decay: float = 0.3  # the last part of the run
+    decay: float = 0.67  # the last part of the run
+    ship: float = 0.15  # the last part, in which the agent asks as the shipped one should
     with_reference: float = 0.2  # dialogues that show the reference: critic and simulator
     lr_matrices: float = 0.02
     lr_rest: float = 3e-3
@@ -53,10 +56,10 @@ class PretrainSettings:
 
 @dataclass(slots=True)
 class Batch:
-    """Token ids (B, T) and labels (B, T), -100 where nothing is trained."""
+    """Token ids (B, T) and each token's weight in the loss (B, T), 0 where nothing is trained."""
 
     ids: torch.Tensor
-    labels: torch.Tensor
+    weights: torch.Tensor
 
 
 def pretrain(
@@ -143,8 +146,9 @@ def _update(
     device = model.device
     with torch.autocast(device.type, torch.bfloat16):
         logits = model(batch.ids[:, :-1].to(device)).logits
-    targets = batch.labels[:, 1:].to(device)
-    loss = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+    targets, weights = batch.ids[:, 1:].to(device), batch.weights[:, 1:].to(device)
+    each = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
+    loss = (each * weights.flatten()).sum() / weights.sum()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:
@@ -161,7 +165,7 @@ def _batches(
     """Batches from step `first` on, made four at a time so that like lengths go together."""
     for four in range(first // 4, settings.steps // 4 + 1):
         rng = random.Random(f"{settings.seed}/{four}")
-        mix = SHIP if four * 4 >= settings.steps * (1 - settings.decay) else LEARN
+        mix = SHIP if four * 4 >= settings.steps * (1 - settings.ship) else LEARN
         rows = [_row(tokenizer, mix, settings, rng) for _ in range(4 * settings.dialogues)]
         rows.sort(key=lambda row: len(row[0]))
         size = settings.dialogues
@@ -171,45 +175,79 @@ def _batches(
             yield _pad(group, tokenizer.pad_token_id)
 
 
+Row = tuple[list[int], list[float]]
+"""Token ids of a dialogue and their weights in the loss."""
+
+
 def _row(
     tokenizer: PreTrainedTokenizerFast,
     mix: tuple[tuple[Style, float], ...],
     settings: PretrainSettings,
     rng: random.Random,
-) -> tuple[list[int], list[int]]:
-    """One dialogue as ids and labels.
-
-    With the reference in front the person's words are trained as well: that is the simulator.
-    """
+) -> Row:
+    """One dialogue. With the reference in front the person's words are trained too."""
     spec = random_spec(rng)
     (style,) = rng.choices([s for s, _ in mix], [w for _, w in mix])
-    messages = dialogue(spec, style, rng)
+    made = demonstrate(spec, style, rng)
     if rng.random() >= settings.with_reference:
-        return encode(tokenizer, messages)
-    ids, _ = encode(tokenizer, [Message("reference", reference(spec)), *messages])
-    start = ids.index(tokenizer.convert_tokens_to_ids("<agent>"))
-    return ids, [-100] * start + ids[start:]
+        ids, trained = encode(tokenizer, made.messages)
+    else:
+        ids, _ = encode(tokenizer, [Message("reference", reference(spec)), *made.messages])
+        start = ids.index(tokenizer.convert_tokens_to_ids("<agent>"))
+        trained = [i > start for i in range(len(ids))]
+    weights = _weights(tokenizer, ids, trained)
+    for line in made.guesses:
+        _leave_out(tokenizer, line, ids, weights)
+    return ids, weights
+
+
+def _weights(
+    tokenizer: PreTrainedTokenizerFast, ids: list[int], trained: list[bool]
+) -> list[float]:
+    """What must be right, the notes and the answer, weighs more than how a question is put."""
+    words = tokenizer.convert_ids_to_tokens(ids)
+    weights, weight, answering = [], ASKING, False
+    for word, is_trained in zip(words, trained, strict=True):
+        answering = (answering or word == "WANT") and word != "<end>"
+        if answering or word == "Noted":
+            weight = EXACT
+        elif word[0].isupper():  # the question after a note
+            weight = ASKING
+        weights.append(weight if is_trained else 0.0)
+    return weights
+
+
+def _leave_out(
+    tokenizer: PreTrainedTokenizerFast, line: str, ids: list[int], weights: list[float]
+) -> None:
+    """Give the number of a guessed line no weight: there is nothing in it to learn."""
+    name, _, _ = line.partition(" = ")
+    whole = tokenizer(line, add_special_tokens=False)["input_ids"]
+    start = len(tokenizer(f"{name} =", add_special_tokens=False)["input_ids"])
+    for at in range(len(ids) - len(whole), -1, -1):
+        if ids[at : at + len(whole)] == whole:
+            weights[at + start : at + len(whole)] = [0.0] * (len(whole) - start)
+            return
 
 
 def encode(
     tokenizer: PreTrainedTokenizerFast, messages: list[Message]
-) -> tuple[list[int], list[int]]:
-    """Token ids of a dialogue, and labels on the agent's tokens (its end token included)."""
+) -> tuple[list[int], list[bool]]:
+    """Token ids of a dialogue, and which are the agent's (its end token included)."""
     out: Any = tokenizer.apply_chat_template(
         [{"role": m.role, "content": m.content} for m in messages],
         return_dict=True,
         return_assistant_tokens_mask=True,
     )
-    ids, mask = out["input_ids"], out["assistant_masks"]
-    return ids, [i if m else -100 for i, m in zip(ids, mask, strict=True)]
+    return out["input_ids"], [bool(m) for m in out["assistant_masks"]]
 
 
-def _pad(rows: list[tuple[list[int], list[int]]], pad: int) -> Batch:
+def _pad(rows: list[Row], pad: int) -> Batch:
     """Rows padded on the right to a multiple of 32, so that few shapes occur."""
     width = -(-max(len(ids) for ids, _ in rows) // 32) * 32
     ids = torch.tensor([i + [pad] * (width - len(i)) for i, _ in rows])
-    labels = torch.tensor([la + [-100] * (width - len(la)) for _, la in rows])
-    return Batch(ids, labels)
+    weights = torch.tensor([w + [0.0] * (width - len(w)) for _, w in rows])
+    return Batch(ids, weights)
 
 
 @torch.no_grad()
@@ -220,19 +258,20 @@ def measure(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, n: int 
     agent messages but the questions' wording, i.e. the notes of what was heard.
     """
     rng = random.Random("validation")
-    rows: list[tuple[list[int], list[int]]] = []
+    rows: list[Row] = []
     while len(rows) < n:
         spec = draw_spec(rng.choice(families()), rng)
         if split_of(spec) == "validation":
-            rows.append(encode(tokenizer, dialogue(spec, CAREFUL, rng)))
+            ids, trained = encode(tokenizer, dialogue(spec, CAREFUL, rng))
+            rows.append((ids, [float(t) for t in trained]))
     batch = _pad(rows, tokenizer.pad_token_id)
     model.eval()
     best = model(batch.ids[:, :-1].to(model.device)).logits.argmax(-1).cpu()
-    right = best == batch.labels[:, 1:]
+    right = best == batch.ids[:, 1:]
     answers, notes = [], []
     marks = tokenizer.convert_tokens_to_ids(["WANT", "Noted"])
-    for ids, ok, labels in zip(batch.ids, right, batch.labels[:, 1:], strict=True):
-        trained = labels != -100
+    for ids, ok, weights in zip(batch.ids, right, batch.weights[:, 1:], strict=True):
+        trained = weights > 0
         answer = int((ids == marks[0]).nonzero()[0]) + 3
         answers.append(bool((ok | ~trained)[answer:].all()))
         for note in (ids == marks[1]).nonzero()[:, 0].tolist():
