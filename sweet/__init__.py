@@ -1,0 +1,1 @@
+"""The domain of Sweet Studio: tasks, episodes, models, the log."""
