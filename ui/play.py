@@ -132,7 +132,7 @@ async def speak(services: Services, seat: Seat) -> AsyncIterator[Shown]:
         moves.cancel()
         with suppress(asyncio.CancelledError, SweetError):
             await moves
-    yield await asyncio.to_thread(_after, services, episode, moves)
+    yield await asyncio.to_thread(_after, services, live.episode, moves)
 
 
 def stopped(services: Services, seat: Seat) -> Shown:
@@ -237,13 +237,13 @@ class _Live:
 
     def __init__(self, episode: Episode) -> None:
         self.pieces: list[str] = []
-        self._episode = episode
+        self.episode = episode
         self._logged = True
         self._drawn = 0
 
     def changed(self, episode: Episode) -> None:
         """A move was logged; what is spoken next is another message."""
-        self._episode = episode
+        self.episode = episode
         self._logged = True
         self.pieces.clear()
 
@@ -254,7 +254,7 @@ class _Live:
     def begun(self) -> Shown:
         """The page when the first move begins: it can be stopped, and nothing else be done."""
         return self.shown()._replace(
-            seat=Seat(self._episode.id),
+            seat=Seat(self.episode.id),
             send=_button("Send", interactive=False),
             stop=_button("Stop", visible=True),
             again=_button("", visible=False),
@@ -263,10 +263,8 @@ class _Live:
     def shown(self) -> Shown:
         """The page while a model moves; the turns are drawn only when one was logged."""
         self._drawn = len(self.pieces)
-        live = conversation.speaking(
-            self._episode, next_speaker(self._episode), "".join(self.pieces)
-        )
-        turns = conversation.transcript(self._episode) if self._logged else SKIP
+        live = conversation.speaking(self.episode, next_speaker(self.episode), "".join(self.pieces))
+        turns = conversation.transcript(self.episode) if self._logged else SKIP
         self._logged = False
         return Shown(transcript=turns, live=live)
 
@@ -276,12 +274,13 @@ def _button(label: str, **state: bool) -> Any:
     return gr.update(value=label, **state)
 
 
-def _after(services: Services, before: Episode, moves: asyncio.Task[Episode]) -> Shown:
+def _after(services: Services, known: Episode, moves: asyncio.Task[Episode]) -> Shown:
     """The page after the models' moves; a failure that is in no log is shown as it is."""
-    page = shown(services, services.store.episode(before.id))
+    episode = services.store.episode(known.id)
+    page = shown(services, episode)
     failure = moves.exception()
-    if failure is None:
-        return page
+    if failure is None or len(episode.turns) > len(known.turns):
+        return page  # where another browser was faster, its turn is the one in the log
     if not isinstance(failure, SweetError):
         raise failure
     return page._replace(live=notice("The agent could not speak", str(failure), "error"))

@@ -12,7 +12,7 @@ import pytest
 from sweet.errors import PolicyError, StoreError, TaskDataError
 from sweet.services import PERSON, Services
 from sweet.settings import load_settings
-from sweet.types import Feedback, StopReason, Task, TaskKind, TaskRow
+from sweet.types import Action, Feedback, StopReason, Task, TaskKind, TaskRow
 from tests.fakes import FakeEngine, HangingEngine, task_row
 from ui import play
 from ui.opinions import latest_feedback
@@ -137,6 +137,21 @@ def test_a_model_that_can_not_be_had_is_said_and_nothing_is_lost(
     assert "There is no embedded model here." in shown.live
     assert shown.again["visible"]
     assert services.store.episode(seat.episode_id).stop_reason is None
+
+
+def test_where_another_browser_was_faster_its_turn_is_shown(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faster(messages: object, sampling: object) -> str:
+        other = Action("I was faster.", "I was faster.", False)
+        services.store.append_action(seat.episode_id, 0, other)
+        return "I was slower."
+
+    monkeypatch.setattr("sweet.services.open_engine", lambda model: FakeEngine(faster))
+    seat = begun(services)
+    shown = spoken(services, seat)[-1]
+    assert "I was faster." in shown.transcript
+    assert shown.live == ""
 
 
 def test_retrying_a_turn_makes_a_fork_and_keeps_the_old(

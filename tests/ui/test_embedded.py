@@ -1,0 +1,120 @@
+"""A person and the embedded agent, in a real browser: the product as a newcomer meets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from sweet.engines import EMBEDDED_DIR
+from tests.ui.studio import Studio, Visitor, chromium, running
+from tests.ui.test_pages import exported
+
+pytestmark = pytest.mark.skipif(
+    not (EMBEDDED_DIR / "model.safetensors").is_file(),
+    reason=f"the embedded model is not there ({EMBEDDED_DIR}); `python -m trainer pretrain`",
+)
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    with running(tmp_path_factory.mktemp("data")) as studio:
+        yield studio
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def turns(visitor: Visitor) -> int:
+    """How many messages of the agent are there, once nobody speaks."""
+    expect(visitor.button("Stop")).to_be_hidden(timeout=60_000)
+    return visitor.page.locator("#transcript .message.agent").count()
+
+
+def is_over(visitor: Visitor) -> bool:
+    """Whether the episode has a result; waits until nobody speaks."""
+    turns(visitor)
+    return visitor.page.locator(".result").count() > 0
+
+
+def play_to_the_end(visitor: Visitor, marker: str) -> None:
+    """Answer each question from the card, as a person does who reads it out."""
+    known = "; ".join(visitor.page.locator("#reference li:not(:has(code))").all_inner_texts())
+    for _ in range(10):
+        if is_over(visitor):
+            return
+        said = turns(visitor)
+        visitor.say(f"{marker} {known}")
+        expect(visitor.page.locator("#transcript .message.agent")).to_have_count(
+            said + 1, timeout=60_000
+        )
+    assert is_over(visitor)
+
+
+def test_a_newcomer_plays_reloads_finds_and_exports(
+    studio: Studio, browser: Browser, tmp_path: Path
+) -> None:
+    visitor = Visitor(browser, studio.address)
+    page = visitor.page
+    episode = visitor.begin()
+    if not is_over(visitor):
+        visitor.say("The aardvark knows.")
+        expect(page.locator("#transcript .message.agent")).to_have_count(2, timeout=60_000)
+    before = turns(visitor)
+    page.reload()
+    expect(page.locator("#transcript .message.agent")).to_have_count(before)
+    play_to_the_end(visitor, "So:")
+    expect(page.locator(".result .outcome")).to_contain_text(re.compile("success|fail"))
+    expect(page.locator(".tests tbody tr").first).to_be_visible()
+    visitor.go(f"/sessions?task_id={visitor_task(visitor)}")
+    expect(page.locator("#table")).to_contain_text("1 episode")
+    assert [line["id"] for line in exported(visitor, "Episodes (JSONL)", tmp_path)] == [episode]
+    visitor.leave()
+
+
+def visitor_task(visitor: Visitor) -> str:
+    """The id of the task on the page."""
+    found = re.search(r"mini-backend-\w+", visitor.page.locator("#stage .task").inner_text())
+    assert found
+    return found[0]
+
+
+def test_ten_newcomers_at_once_do_not_cross(studio: Studio, browser: Browser) -> None:
+    visitors = [Visitor(browser, studio.address) for _ in range(10)]
+    for visitor in visitors:
+        visitor.go()
+        expect(visitor.page.get_by_label("Task", exact=True)).not_to_have_value("")
+        visitor.button("Random task").click()
+    for visitor in visitors:
+        visitor.button("Start").click()
+    for i, visitor in enumerate(visitors):
+        expect(visitor.page.locator("#transcript .message.agent")).to_have_count(1, timeout=60_000)
+        if not is_over(visitor):
+            visitor.page.get_by_label("Your answer to the agent").fill(f"Browser{i}x says five.")
+            visitor.button("Send").click()
+    for i, visitor in enumerate(visitors):
+        play_to_the_end(visitor, f"Browser{i}x")
+        heard = re.findall(r"Browser\d+x", visitor.page.locator("#transcript").inner_text())
+        assert set(heard) <= {f"Browser{i}x"}
+    assert len({visitor.episode_id for visitor in visitors}) == 10
+    for visitor in visitors:
+        visitor.leave()
+
+
+def test_a_simulated_episode_is_watched_to_its_end(studio: Studio, browser: Browser) -> None:
+    visitor = Visitor(browser, studio.address)
+    visitor.go()
+    expect(visitor.page.get_by_label("Task", exact=True)).not_to_have_value("")
+    visitor.page.get_by_label("Watch: Simulator (scripted)").check()
+    visitor.button("Start").click()
+    expect(visitor.page.locator(".result .outcome")).to_contain_text(
+        re.compile("success|fail"), timeout=90_000
+    )
+    expect(visitor.page.get_by_label("Your answer to the agent")).to_be_hidden()
+    visitor.leave()
