@@ -12,6 +12,9 @@ from sweet.store.records import (
     ForkKind,
     Imported,
     LoggedEpisode,
+    Round,
+    RoundMetric,
+    RoundState,
     TaskSet,
 )
 from sweet.store.store import EpisodeStore
@@ -29,5 +32,8 @@ __all__ = [
     "ForkKind",
     "Imported",
     "LoggedEpisode",
+    "Round",
+    "RoundMetric",
+    "RoundState",
     "TaskSet",
 ]

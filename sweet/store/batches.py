@@ -72,7 +72,7 @@ class BatchVerbs(StoreBase):
         sql = "SELECT id, process_id FROM batches WHERE ended_at IS NULL AND host = ?"
         with self._reading() as db:
             running = rows(db, sql, [socket.gethostname()])
-        lost = [row["id"] for row in running if not _is_running(row["process_id"])]
+        lost = [row["id"] for row in running if not is_running(row["process_id"])]
         for batch_id in lost:
             self.end_batch(batch_id, "Its process ended before it was done.")
         return lost
@@ -144,7 +144,8 @@ def _state(row: Row) -> BatchState:
     return BatchState.STOPPED if asked else BatchState.DONE
 
 
-def _is_running(process_id: int) -> bool:
+def is_running(process_id: int) -> bool:
+    """Whether a process of that number lives on this machine."""
     try:
         os.kill(process_id, 0)
     except ProcessLookupError:

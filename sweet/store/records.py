@@ -124,6 +124,47 @@ class Batch:
     process_id: int
 
 
+class RoundState(StrEnum):
+    """Where a round of training stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"  # with the reason; what it was made of may have to change
+    LOST = "lost"  # its process is gone, or was stopped; it can be resumed
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of training, and how far it is: `done` of `total` units of its `stage`."""
+
+    id: str
+    algorithm: str
+    policy_id: str
+    settings: Mapping[str, Any]
+    state: RoundState
+    stage: str
+    done: int
+    total: int
+    created_at: str
+    ended_at: str | None
+    error: str | None
+    version_id: str | None
+    is_promoted: bool | None
+    figures: Mapping[str, Any] | None
+    process_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundMetric:
+    """A number that a round gave at an update of a stage; `seq` tells what came after it."""
+
+    seq: int
+    stage: str
+    step: int
+    name: str
+    value: float
+
+
 @dataclass(frozen=True, slots=True)
 class Backup:
     """A backup that was checked: its file, its size and SHA-256, and what is in it."""

@@ -212,6 +212,48 @@ def m003_batches(db: Database) -> None:
     db.executescript(_BATCHES)
 
 
+_ROUNDS = """
+CREATE TABLE rounds (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  algorithm TEXT NOT NULL,
+  policy_id TEXT NOT NULL,    -- the parent
+  settings TEXT NOT NULL,     -- JSON object
+  host TEXT NOT NULL,         -- where its process runs, or ran last
+  process_id INTEGER NOT NULL,
+  created_at TEXT NOT NULL,
+  stage TEXT NOT NULL,        -- where it is, or was last
+  done INTEGER NOT NULL,      -- of that stage's units
+  total INTEGER NOT NULL,
+  ended_at TEXT,
+  error TEXT,
+  version_id TEXT,            -- what came of it
+  is_promoted INTEGER CHECK (is_promoted IN (0, 1)),
+  figures TEXT                -- JSON object
+) STRICT;
+
+CREATE TABLE round_metrics (
+  seq INTEGER PRIMARY KEY,
+  round_id TEXT NOT NULL REFERENCES rounds (id),
+  stage TEXT NOT NULL,
+  step INTEGER NOT NULL,      -- updates of that stage, from 1
+  name TEXT NOT NULL,
+  value REAL NOT NULL,
+  created_at TEXT NOT NULL,
+  UNIQUE (round_id, stage, step, name)
+) STRICT;
+"""
+
+
+@MIGRATIONS()
+def m004_rounds(db: Database) -> None:
+    """Rounds of training, and the numbers they give while they train."""
+    db.executescript(_ROUNDS)
+    _refuse(db, "round_metrics", "UPDATE")
+    for table in ("round_metrics", "rounds"):
+        _refuse(db, table, "DELETE")
+
+
 def migration_names() -> list[str]:
     """All migrations of this version, oldest first; their number is the schema's version."""
     with Database(memory=True) as empty:

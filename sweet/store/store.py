@@ -22,6 +22,7 @@ from sweet.store.forks import ForkVerbs
 from sweet.store.log import LogVerbs
 from sweet.store.prepare import prepare
 from sweet.store.records import Backup
+from sweet.store.rounds import RoundVerbs
 from sweet.store.schema import migration_names
 from sweet.store.tasks import TaskVerbs
 from sweet.store.writer import Writer
@@ -30,7 +31,14 @@ BUSY_TIMEOUT_S = 5.0  # how long a write waits for another process's
 
 
 class EpisodeStore(
-    TaskVerbs, EpisodeVerbs, ForkVerbs, LogVerbs, ArrivalVerbs, BatchVerbs, PolicyVerbs
+    TaskVerbs,
+    EpisodeVerbs,
+    ForkVerbs,
+    LogVerbs,
+    ArrivalVerbs,
+    BatchVerbs,
+    PolicyVerbs,
+    RoundVerbs,
 ):
     """An open log. `EpisodeStore.open(path)`; close it, or use it in a `with`."""
 

@@ -94,7 +94,7 @@ def test_a_migration_that_fails_leaves_the_log_as_it_was(path, monkeypatch):
     make_older(path, NAMES[-1])
     before = schema(path)
     broken = "CREATE TABLE half (id INTEGER); CREATE TABLE tasks (id INTEGER);"
-    monkeypatch.setattr("sweet.store.schema._BATCHES", broken)
+    monkeypatch.setattr("sweet.store.schema._ROUNDS", broken)
     with pytest.raises(StoreError, match=r"tasks.*already exists"):
         EpisodeStore.open(path)
     assert schema(path) == before

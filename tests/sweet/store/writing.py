@@ -40,3 +40,9 @@ def start_batch(path: Path, told: Connection) -> None:
     """Starts a batch and ends without ending it."""
     with EpisodeStore.open(path) as store:
         told.send(store.start_batch("rollout", {}, 9))
+
+
+def start_round(path: Path, told: Connection) -> None:
+    """Starts a round and ends without ending it."""
+    with EpisodeStore.open(path) as store:
+        told.send(store.start_round("lost", "sweet", "embedded", {}).id)
