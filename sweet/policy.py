@@ -10,7 +10,7 @@ from sweet.errors import PolicyError, boundary
 from sweet.parsing import parse_action
 from sweet.prompts import agent_backend
 from sweet.seeds import derived_seed
-from sweet.types import Action, Engine, Message, Observation, OnText, Sampling, TaskKind
+from sweet.types import Action, Completion, Engine, Message, Observation, OnText, Sampling, TaskKind
 
 Style = Literal["instructed", "plain"]
 """How an agent is prompted: with instructions, or with the bare dialogue it was trained on."""
@@ -35,7 +35,7 @@ class EnginePolicy:
         self.id = id
         self._engine = engine
         self._sampling = sampling
-        self._style: Style = style
+        self.style: Style = style
         self._adapter = adapter
 
     async def act(
@@ -45,17 +45,33 @@ class EnginePolicy:
 
         Raises: PolicyError, also where the dialogue no longer fits into the model's context.
         """
-        messages = self.prompt(observation)
-        drawn = replace(self._sampling, seed=derived_seed(seed, len(observation.exchanges)))
-        with boundary(PolicyError, f"The policy {self.id!r} could not answer"):
-            completion = await self._engine.complete(
-                messages, drawn, adapter=self._adapter, on_text=on_text
-            )
+        drawn_from = derived_seed(seed, len(observation.exchanges))
+        completion = await self.draw(observation, seed=drawn_from, on_text=on_text)
         return parse_action(completion.text, completion.usage, completion.duration_ms)
+
+    async def draw(
+        self,
+        observation: Observation,
+        *,
+        seed: int,
+        temperature: float | None = None,
+        on_text: OnText | None = None,
+    ) -> Completion:
+        """What the model says next, whatever it is, drawn from `seed` itself. Raises: PolicyError.
+
+        `temperature` takes the place of the policy's own.
+        """
+        messages = self.prompt(observation)
+        warmth = self._sampling.temperature if temperature is None else temperature
+        sampling = replace(self._sampling, seed=seed, temperature=warmth)
+        with boundary(PolicyError, f"The policy {self.id!r} could not answer"):
+            return await self._engine.complete(
+                messages, sampling, adapter=self._adapter, on_text=on_text
+            )
 
     def prompt(self, observation: Observation) -> tuple[Message, ...]:
         """The messages the engine gets for `observation`. Raises: PolicyError."""
-        build = _PROMPTS.get((observation.kind, self._style))
+        build = _PROMPTS.get((observation.kind, self.style))
         if build is None:
             raise PolicyError(
                 f"The policy {self.id!r} has no prompt for {observation.kind.value} tasks. "

@@ -32,7 +32,6 @@ from sweet.types import (
     Episode,
     Evaluator,
     OnText,
-    Policy,
     PolicyVersion,
     Sampling,
     Task,
@@ -109,9 +108,12 @@ class Services:
         """The id of the version served now: the promoted one, else the configured one."""
         return self.registry.promoted() or _builtin(self.settings)[-1].id
 
-    def policy(self, policy_id: str) -> Policy:
+    def policy(self, policy_id: str) -> EnginePolicy:
         """The version in the agent's seat. Raises: PolicyError."""
-        version = self.registry.verified(policy_id)
+        return self.seated(self.registry.verified(policy_id))
+
+    def seated(self, version: PolicyVersion) -> EnginePolicy:
+        """A version, registered or not, in the agent's seat."""
         model = self._model_of(version)
         return EnginePolicy(
             version.id,
