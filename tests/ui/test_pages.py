@@ -136,6 +136,7 @@ def test_stopping_keeps_the_episode_and_it_can_go_on_or_end(arrive: Arrive) -> N
     page = visitor.page
     visitor.begin_own("SLOW def f(x)")
     expect(page.locator("#live")).to_contain_text("slowly slowly")
+    expect(visitor.button("Send")).to_be_disabled()
     visitor.button("Stop").click()
     expect(visitor.button("Let the agent go on")).to_be_visible()
     expect(page.locator("#transcript .message")).to_have_count(0)

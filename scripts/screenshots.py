@@ -1,0 +1,108 @@
+"""The pictures of docs/images, taken of the real app with the embedded agent.
+
+`python -m scripts.screenshots` starts the studio on an empty data folder, plays an episode in a
+headless Chromium by reading the card out, and shoots the pages light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from sweet.browser import chromium_path
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+LOOKS = (("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390))
+PATIENCE_MS = 60_000
+
+
+@contextmanager
+def studio() -> Iterator[str]:
+    """The address of a studio with nothing in its log."""
+    with tempfile.TemporaryDirectory() as data:
+        env = {**os.environ, "SWEET_DATA": data, "SWEET_PORT": "0"}
+        command = [sys.executable, "app.py"]
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout
+            found = (re.search(r"runs at (\S+?)/?\n", line) for line in process.stdout)
+            yield next(address[1] for address in found if address)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def play(page: Page, address: str) -> str:
+    """The id of an episode that was played to its end."""
+    page.goto(address)
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.locator("#reference pre")).to_be_visible()
+    told = "; ".join(page.locator("#reference li:not(:has(code))").all_inner_texts())
+    send = page.get_by_role("button", name="Send", exact=True)
+    spoken = page.locator("#transcript .message.agent .tools")  # there once it may be answered
+    for turn in range(1, 11):
+        expect(spoken).to_have_count(turn)
+        if page.locator(".result").count():
+            break
+        page.get_by_label("Your answer to the agent").fill(told)
+        send.click()
+    expect(page.locator(".result")).to_be_visible()
+    return page.url.split("episode=")[1]
+
+
+def shoot(
+    browser: Browser, address: str, episode: str, batch: str, scheme: str, width: int
+) -> None:
+    """Each page in one look."""
+    viewport = {"width": width, "height": 900 if width > 640 else 844}
+    context = browser.new_context(viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    shown = {
+        "start": ("/", "#setup .task"),
+        "collaborate": (f"/?episode={episode}", ".result .tests"),
+        "watch": (batch, ".batch"),
+        "sessions": ("/sessions", "#table table"),
+        "replay": (f"/sessions?episode={episode}&turn=2", ".replay"),
+    }
+    for name, (path, wanted) in shown.items():
+        page.goto(address + path)
+        expect(page.locator(wanted)).to_be_visible()
+        page.mouse.move(0, 0)
+        page.screenshot(path=IMAGES / f"{name}-{scheme}-{width}.png")
+    context.close()
+
+
+def main() -> None:
+    """Take all pictures."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=PATIENCE_MS)
+    with studio() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path(),
+            args=["--no-sandbox", "--disable-background-networking"],
+        )
+        page = browser.new_page()
+        episode = play(page, address)
+        page.goto(address + "/watch")
+        expect(page.get_by_label("Policy version")).not_to_have_value("")
+        page.get_by_label("Episodes").fill("24")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator(".batch")).to_contain_text("done")
+        batch = page.url.removeprefix(address)
+        for scheme, width in LOOKS:
+            shoot(browser, address, episode, batch, scheme, width)
+        browser.close()
+    print(f"The pictures are in {IMAGES}.")
+
+
+if __name__ == "__main__":
+    main()
