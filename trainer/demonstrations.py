@@ -56,6 +56,10 @@ UNKNOWN = (
 
 OPENERS = ("Good question.", "Hmm.", "Sure,", "Let me see:", "ok,", "Well,", "Oh,", "I think")
 
+LISTS = (("{name}: {v}", "; "), ("{name}: {v}", ", "), ("{name} is {v}", ", "),
+         ("{name} {v}", ", "), ("the {name} is {v}", " and "), ("{name} = {v}", ", "),
+         ("{name} = {v}", "\n"))  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Style:
@@ -125,11 +129,13 @@ class _Making:
         }
         self.guesses: dict[str, Number] = {}
         self.guessed_lines: list[str] = []
-        self.skippable = {n for _, n in spec.family.names}  # told unasked: need not be asked
+        self.skippable = {*(n for _, n in spec.family.names), "bound", "at limit"}
 
     def messages(self) -> list[Message]:
         out, acknowledgement = [Message("user", self.opening)], ""
-        for key in self._plan():
+        plan = self._plan()
+        while plan and len(out) < 2 * MAX_TURNS - 1:
+            key = plan.pop(0)
             if key in self.told and key in self.skippable:
                 continue
             self.skippable.discard(key)
@@ -137,6 +143,8 @@ class _Making:
             out.append(Message("assistant", f"{acknowledgement} {question}".strip()))
             reply, acknowledgement = self._answer(key)
             out.append(Message("user", reply))
+            if key == "logic" and key not in self.told:
+                plan.insert(0, key)
         answer = f"{acknowledgement} {ANSWER_MARK}\n{self._code()}".strip()
         return [*out, Message("assistant", answer)]
 
@@ -170,11 +178,13 @@ class _Making:
             phrase = rng.choice(VAGUE)
             return phrase.format(result=spec.family.result, q=spec.family.q), "OK."
         repeated = key in self.told
+        if (key == "logic" or key in spec.constants) and rng.random() < 0.06:
+            return self._list(key)
         self.told.add(key)
         if not repeated and key != "logic" and rng.random() < 0.04:
             return rng.choice(UNKNOWN), self._assume(key)
-        if key == "logic" and rng.random() < 0.1:
-            return self._logic_with_numbers()
+        if key == "logic" and rng.random() < 0.2:
+            return self._logic_in_code() if rng.random() < 0.5 else self._logic_with_numbers()
         reply = say(key, spec, rng)
         if key in spec.constants:
             self.guesses.pop(key, None)
@@ -222,6 +232,30 @@ class _Making:
         facts.insert(0, self._fact(name))
         return f"Sorry, the {name} is {self.guesses[name]}. {reply}"
 
+    def _list(self, key: str) -> tuple[str, str]:
+        """Several numbers in one reply, as a list, whatever was asked."""
+        names = list(dict.fromkeys(n for _, n in self.spec.family.names))
+        if self.spec.bound and self.rng.random() < 0.5:
+            names.append(self.spec.bound_name)
+        chosen = [n for n in names if n == key or self.rng.random() < 0.7] or names[:1]
+        form, comma = self.rng.choice(LISTS)
+        told = []
+        for name in chosen:
+            self.guesses.pop(name, None)
+            self.told |= {name, "bound"} if name == self.spec.bound_name else {name}
+            said = identifier(name) if "=" in form else name
+            told.append(form.format(name=said, v=self.spec.constants[name]))
+        return comma.join(told), f"Noted: {', '.join(map(self._fact, chosen))}."
+
+    def _logic_in_code(self) -> tuple[str, str]:
+        """The logic told as people who program tell it."""
+        if self.spec.limit_name:
+            self.told.add("at limit")
+        family = self.spec.family
+        lines = [family.fill(x, code=True, cmp=self.spec.cmp).strip() for x in family.shape.body]
+        code = self.rng.choice(("; ", " ", "\n")).join(lines)
+        return code if self.rng.random() < 0.5 else code.removeprefix("total = "), "I see."
+
     def _logic_with_numbers(self) -> tuple[str, str]:
         """The logic told with some of its numbers at once."""
         formula = self.spec.family.fill(self.spec.family.shape.formula, code=False)
@@ -238,6 +272,8 @@ class _Making:
 
     def _fact(self, key: str) -> str:
         spec = self.spec
+        if key == spec.bound_name and spec.bound:
+            key = "bound"
         if key == "at limit":
             subject = spec.family.b if spec.family.shape.name == "surcharge" else spec.family.q
             return f"{subject} {spec.cmp} {identifier(spec.limit_name)}"
