@@ -8,6 +8,7 @@ and a person sees at once what was understood.
 
 from __future__ import annotations
 
+import keyword
 import random
 import string
 from dataclasses import dataclass, replace
@@ -83,19 +84,25 @@ def random_spec(rng: random.Random) -> Spec:
     """
     while True:
         luck = rng.random()
-        if luck < 0.6:
+        if luck < 0.5:
             family = rng.choice(families())
         else:
-            made_up = _made_up_word(rng) if luck > 0.85 else ""
-            family = compose(rng, training_things(), made_up)
+            made_up = [_made_up_word(rng) for _ in range(rng.randint(1, 2))]
+            family = compose(rng, training_things(), made_up if luck > 0.75 else ())
         spec = draw_spec(family, rng)
         if split_of(spec) == "train":
             return spec
 
 
 def _made_up_word(rng: random.Random) -> str:
-    vowels, consonants = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
-    return "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.randint(2, 4)))
+    """Letters in an order that words might have: syllables with an open or a closed end."""
+    consonants = sorted(set(string.ascii_lowercase) - set("aeiou"))
+    word = rng.choice("aeiou") if rng.random() < 0.2 else ""
+    for _ in range(rng.randint(1, 3)):
+        onset = "".join(rng.choices(consonants, k=1 + (rng.random() < 0.2)))
+        coda = rng.choice(consonants) if rng.random() < 0.45 else ""
+        word += onset + rng.choice("aeiou") + rng.choice(("", "", "", *"aeiou")) + coda
+    return word if word not in keyword.kwlist else _made_up_word(rng)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,8 +132,17 @@ async def _answers(engine: Engine, rows: Sequence[TaskRow]) -> list[str]:
         done = await engine.complete(messages, Sampling(seed=SEED))
         return parse_action(done.text).artifact or ""
 
-    careful = [dialogue(parse_reference(_hidden(row).reference), CAREFUL, rng)[:-1] for row in rows]
+    careful = [_all_told(row, rng)[:-1] for row in rows]
     return await asyncio.gather(*map(answer, rows, careful))
+
+
+def _all_told(row: TaskRow, rng: random.Random) -> list[Message]:
+    """A careful dialogue in which the person knows every detail and takes none back."""
+    spec = parse_reference(_hidden(row).reference)
+    while True:
+        messages = dialogue(spec, CAREFUL, rng)
+        if not re.search("Then (I take|no )|Sorry", "".join(m.content for m in messages)):
+            return messages
 
 
 async def understood(engine: Engine, n: int) -> list[bool]:

@@ -244,13 +244,19 @@ def identifier(words: str) -> str:
     return words.replace(" ", "_")
 
 
-def compose(rng: random.Random, things: list[str], made_up: str = "") -> Family:
-    """A family put together from the word lists; `made_up` replaces the thing's name."""
+def compose(rng: random.Random, things: list[str], made_up: Sequence[str] = ()) -> Family:
+    """A family put together from the word lists.
+
+    `made_up` words replace the name of the thing and, where there is a second, of what is counted.
+    """
     thing, results, quantities = rng.choice(things).split()
     result = rng.choice(results.split(","))
     q, unit = rng.choice(quantities.split(",")).split(":")
     b, flag = rng.choice([w for w in _SECOND if w not in q]), rng.choice(_FLAGS)
-    thing = made_up or thing
+    if made_up:
+        thing = made_up[0]
+    if len(made_up) > 1:
+        q, unit = f"{made_up[1]}s", made_up[1]
     function = rng.choice((f"{thing}_{result}", f"{thing}_{result}", f"get_{thing}_{result}"))
     return with_shape(Family(function, thing, result, SHAPES[0], q, unit, b, flag, ()), SHAPES, rng)
 
