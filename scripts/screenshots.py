@@ -1,7 +1,8 @@
 """The pictures of docs/images, taken of the real app with the embedded agent.
 
 `python -m scripts.screenshots` starts the studio on an empty data folder, plays an episode in a
-headless Chromium by reading the card out, and shoots the pages light and dark, wide and narrow.
+headless Chromium, answering as the scripted collaborator does, and shoots the pages light and
+dark, wide and narrow.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sweet.browser import chromium_path
+from sweet.tasks.mini_talk import reply_to
+from sweet.types import MAX_TURNS, HiddenInfo
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 LOOKS = (("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390))
 PATIENCE_MS = 60_000
+ATTEMPTS = 12
 
 
 @contextmanager
@@ -42,21 +46,30 @@ def studio() -> Iterator[str]:
 
 
 def play(page: Page, address: str) -> str:
-    """The id of an episode that was played to its end."""
-    page.goto(address)
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.locator("#reference pre")).to_be_visible()
-    told = "; ".join(page.locator("#reference li:not(:has(code))").all_inner_texts())
-    send = page.get_by_role("button", name="Send", exact=True)
-    spoken = page.locator("#transcript .message.agent .tools")  # there once it may be answered
-    for turn in range(1, 11):
+    """The id of an episode that was played to its end, the first that succeeded if one did."""
+    for _ in range(ATTEMPTS):
+        page.goto(address)
+        expect(page.locator("#setup .task")).to_be_visible()
+        page.get_by_role("button", name="Random task", exact=True).click()
+        page.get_by_role("button", name="Start", exact=True).click()
+        answer_all(page)
+        if "success" in page.locator(".result .outcome").inner_text():
+            break
+    return page.url.split("episode=")[1]
+
+
+def answer_all(page: Page) -> None:
+    """Answer each question of the agent from the card, until there is a result."""
+    spoken = page.locator("#transcript .message.agent:has(.tools)")  # once it may be answered
+    for turn in range(1, MAX_TURNS + 1):
         expect(spoken).to_have_count(turn)
         if page.locator(".result").count():
             break
-        page.get_by_label("Your answer to the agent").fill(told)
-        send.click()
+        hidden = HiddenInfo(page.locator("#reference pre").inner_text())
+        question = spoken.last.locator(".body").inner_text()
+        page.get_by_label("Your answer to the agent").fill(reply_to(question, hidden, (), turn))
+        page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator(".result")).to_be_visible()
-    return page.url.split("episode=")[1]
 
 
 def shoot(
@@ -78,6 +91,9 @@ def shoot(
         expect(page.locator(wanted)).to_be_visible()
         page.mouse.move(0, 0)
         page.screenshot(path=IMAGES / f"{name}-{scheme}-{width}.png")
+        if name == "collaborate":
+            page.locator(".result").evaluate("result => result.scrollIntoView()")
+            page.screenshot(path=IMAGES / f"result-{scheme}-{width}.png")
     context.close()
 
 

@@ -9,7 +9,7 @@ says that a move is due.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -108,7 +108,7 @@ def send(services: Services, seat: Seat, text: str) -> Shown:
     return page._replace(says="")
 
 
-async def speak(services: Services, seat: Seat) -> AsyncIterator[Shown]:
+async def speak(services: Services, seat: Seat) -> AsyncGenerator[Shown, None]:
     """Every move that needs no person, as it happens: text while it comes, then the log's state."""
     if seat.episode_id is None or not seat.due:
         yield Shown()  # Gradio empties the outputs of a generator that yields nothing
@@ -226,8 +226,8 @@ def hidden_details(row: TaskRow) -> list[str]:
         return []
     lines = [f"{name}: {value}" for name, value in spec.constants.items()]
     if spec.limit_name:
-        at = "only above it" if spec.cmp == ">" else "from exactly that value on"
-        lines.append(f"the {spec.limit_name} counts {at}")
+        at = "does not count yet" if spec.cmp == ">" else "counts already"
+        lines.append(f"{spec.limit_name}: exactly that value {at}")
     how = "not rounded" if spec.rounding == "none" else f"rounded: {spec.rounding}"
     return [*lines, f"the result is {how}"]
 

@@ -24,7 +24,7 @@ def agent() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def studio(agent: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    with running(tmp_path_factory.mktemp("data"), **agent) as studio:
+    with running(tmp_path_factory.mktemp("data"), 0, **agent) as studio:
         yield studio
 
 
@@ -113,7 +113,7 @@ def test_ten_browsers_at_once_do_not_cross(arrive: Arrive) -> None:
 def test_a_killed_server_takes_the_episode_up_where_it_was(
     agent: dict[str, str], browser: Browser, tmp_path: Path
 ) -> None:
-    with running(tmp_path, **agent) as studio:
+    with running(tmp_path, 0, **agent) as studio:
         visitor = Visitor(browser, studio.address)
         visitor.begin()
         visitor.say("Before the crash.")

@@ -12,7 +12,7 @@ import pytest
 from sweet.errors import PolicyError, StoreError, TaskDataError
 from sweet.services import PERSON, Services
 from sweet.settings import load_settings
-from sweet.types import Action, Feedback, StopReason, Task, TaskKind, TaskRow
+from sweet.types import Action, Episode, Feedback, StopReason, Task, TaskKind, TaskRow
 from tests.fakes import FakeEngine, HangingEngine, task_row
 from ui import play
 from ui.opinions import latest_feedback
@@ -46,6 +46,10 @@ def begun(services: Services) -> Seat:
     return play.start(services, "task-1", PERSON, "embedded").seat
 
 
+def logged(services: Services, seat: Seat) -> Episode:
+    return services.store.episode(str(seat.episode_id))
+
+
 def event(**data: object) -> gr.EventData:
     return gr.EventData(None, data)
 
@@ -58,7 +62,7 @@ def test_a_person_plays_to_the_end(services: Services, monkeypatch: pytest.Monke
     shown = play.send(services, shown.seat, "  Five. ")
     assert shown.seat.due
     shown = spoken(services, shown.seat)[-1]
-    episode = services.store.episode(seat.episode_id)
+    episode = logged(services, seat)
     assert episode.turns[0].reply == "Five."
     assert episode.stop_reason is StopReason.ANSWERED
     assert episode.reward is not None
@@ -109,7 +113,7 @@ def test_a_reply_out_of_turn_changes_nothing(
     assert play.send(services, seat, "Five.") == play.Shown()
     spoken(services, seat)
     assert play.send(services, seat, "   ") == play.Shown()
-    assert services.store.episode(seat.episode_id).turns[0].reply is None
+    assert logged(services, seat).turns[0].reply is None
 
 
 def test_a_failed_turn_says_why_and_can_be_retried(
@@ -136,7 +140,7 @@ def test_a_model_that_can_not_be_had_is_said_and_nothing_is_lost(
     shown = spoken(services, seat)[-1]
     assert "There is no embedded model here." in shown.live
     assert shown.again["visible"]
-    assert services.store.episode(seat.episode_id).stop_reason is None
+    assert logged(services, seat).stop_reason is None
 
 
 def test_where_another_browser_was_faster_its_turn_is_shown(
@@ -144,7 +148,7 @@ def test_where_another_browser_was_faster_its_turn_is_shown(
 ) -> None:
     def faster(messages: object, sampling: object) -> str:
         other = Action("I was faster.", "I was faster.", False)
-        services.store.append_action(seat.episode_id, 0, other)
+        services.store.append_action(str(seat.episode_id), 0, other)
         return "I was slower."
 
     monkeypatch.setattr("sweet.services.open_engine", lambda model: FakeEngine(faster))
@@ -162,7 +166,7 @@ def test_retrying_a_turn_makes_a_fork_and_keeps_the_old(
     spoken(services, seat)
     forked = play.act(services, Seat(seat.episode_id), event(action="retry", turn="0"))
     assert "How many?" in spoken(services, forked.seat)[-1].transcript
-    old = services.store.episode(seat.episode_id)
+    old = logged(services, seat)
     assert old.stop_reason is StopReason.REPLACED
     assert old.turns[0].action.message == "How much?"
 
@@ -177,7 +181,7 @@ def test_an_edit_goes_on_from_there(
     spoken(services, play.send(services, seat, "Five.").seat)
     edit = event(action="edit", turn="0", who=who, text="Better.")
     forked = play.act(services, Seat(seat.episode_id), edit)
-    episode = services.store.episode(forked.seat.episode_id)
+    episode = logged(services, forked.seat)
     first = episode.turns[0]
     said = first.action.message if who == "agent" else first.reply
     assert said == "Better."
@@ -231,8 +235,8 @@ def test_tags_and_a_comment_keep_the_rating(
     play.act(services, seat, event(action="dislike", turn="0"))
     note = event(action="note", turn="0", tags=["unclear", "no such"], own="a, b ,", comment="Hm.")
     play.act(services, seat, note)
-    said = latest_feedback(services.store.feedback(seat.episode_id))[0]
-    assert said == Feedback(seat.episode_id, 0, -1.0, ("unclear", "a", "b"), "Hm.")
+    said = latest_feedback(services.store.feedback(str(seat.episode_id)))[0]
+    assert said == Feedback(str(seat.episode_id), 0, -1.0, ("unclear", "a", "b"), "Hm.")
 
 
 def test_an_own_task_has_no_tests_and_is_rated(
@@ -260,7 +264,7 @@ def test_ending_and_going_on(services: Services, monkeypatch: pytest.MonkeyPatch
     assert "□ stopped" in shown.result
     assert shown.again["value"] == "Go on with it"
     shown = asyncio.run(play.again(services, seat))
-    assert services.store.episode(seat.episode_id).stop_reason is None
+    assert logged(services, seat).stop_reason is None
 
 
 def test_a_reload_takes_the_episode_up(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,11 +272,11 @@ def test_a_reload_takes_the_episode_up(services: Services, monkeypatch: pytest.M
     seat = begun(services)
     spoken(services, seat)
     request = gr.Request()
-    request.query_params = {"episode": seat.episode_id}  # type: ignore[misc]
+    request.query_params = {"episode": seat.episode_id}
     shown = play.open_page(services, request)
     assert "How much?" in shown.transcript
     assert shown.composer["visible"]
-    request.query_params = {"episode": "no-such"}  # type: ignore[misc]
+    request.query_params = {"episode": "no-such"}
     assert play.open_page(services, request).setup["visible"]
 
 
@@ -282,7 +286,7 @@ def test_the_simulator_plays_by_itself(services: Services, monkeypatch: pytest.M
     says(monkeypatch, "What is the rate?", ANSWER)
     seat = play.start(services, task.id, "scripted", "embedded").seat
     shown = spoken(services, seat)[-1]
-    episode = services.store.episode(seat.episode_id)
+    episode = logged(services, seat)
     assert episode.turns[0].reply
     assert episode.stop_reason is StopReason.ANSWERED
     assert not shown.composer["visible"]
