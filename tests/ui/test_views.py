@@ -65,7 +65,7 @@ def test_nothing_that_was_said_becomes_markup() -> None:
         reference_card(HiddenInfo(BAD, (BAD,)), [BAD]),
         result(ended, Feedback("e1", None, 1.0, (), BAD), rate=True),
         result(ended, Feedback("e1", None, 1.0, (), BAD)),
-        replay(EPISODE, TASK, {**said}, address=f"episode={BAD}", line=[BAD], forks=[BAD]),
+        replay(EPISODE, TASK, {0: said[0]}, address=f"episode={BAD}", line=[BAD], forks=[BAD]),
         tables.log(EpisodePage(1, (SUMMARY,)), LogView(EpisodeFilter(text=BAD))),
         tables.batch_episodes([SUMMARY], 1),
         tables.batch_list([batch(settings={"tasks": BAD, "policy_id": BAD}, error=BAD)]),
