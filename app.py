@@ -13,6 +13,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import logging
 import sys
+import threading
 from typing import Any
 
 import gradio as gr
@@ -97,6 +98,7 @@ def main() -> int:
             print(f"The studio can't listen: {e} Set SWEET_PORT to a free port.", file=sys.stderr)
             return 1
         print(f"Sweet Studio runs at {url}", flush=True)
+        threading.Thread(target=services.warm_up, name="warm-up", daemon=True).start()
         demo.block_thread()
     return 0
 

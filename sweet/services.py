@@ -10,6 +10,7 @@ import random
 import threading
 import uuid
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -18,7 +19,7 @@ from evaluators.sandbox import Sandbox
 from sweet.engines import open_engine
 from sweet.engines.local import LocalEngine
 from sweet.episode import OnChange, run_episode
-from sweet.errors import ConfigError, TaskDataError
+from sweet.errors import ConfigError, SweetError, TaskDataError
 from sweet.policy import EnginePolicy
 from sweet.registry import Registry
 from sweet.rollout import Assignment, Outcome, Rollout, assignments
@@ -31,6 +32,7 @@ from sweet.types import (
     Engine,
     Episode,
     Evaluator,
+    Message,
     OnText,
     PolicyVersion,
     Sampling,
@@ -136,6 +138,18 @@ class Services:
             if key not in self._engines:
                 self._engines[key] = open_engine(model)
             return self._engines[key]
+
+    def warm_up(self) -> None:
+        """The served version's model is loaded, where it runs here; a server is not called.
+
+        What fails is said by the first turn that needs the model.
+        """
+        with suppress(SweetError):
+            version = self.registry.version(self.default_policy())
+            engine = self._engine(self._model_of(version))
+            if isinstance(engine, LocalEngine):
+                hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
+                asyncio.run(hello)
 
     # Collaborators
 

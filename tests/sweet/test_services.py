@@ -82,6 +82,22 @@ def test_the_embedded_policy_is_served_by_default(services: Services) -> None:
     assert services.policy("embedded").id == "embedded"
 
 
+def test_warming_up_calls_no_server(tmp_path: Path) -> None:
+    with (
+        serving(says("Hello")) as server,
+        Services(settings_in(tmp_path, agent=at(server))) as services,
+    ):
+        services.warm_up()
+        assert server.asked == []
+
+
+def test_warming_up_leaves_a_missing_model_to_the_first_turn(tmp_path: Path) -> None:
+    missing = ModelSettings(model=str(tmp_path / "nothing"))
+    with Services(settings_in(tmp_path, agent=missing)) as services:
+        services.warm_up()
+        assert services.default_policy() == f"hf:{missing.model}"
+
+
 def test_a_configured_model_is_a_policy_and_the_default(tmp_path: Path) -> None:
     agent = ModelSettings(model="org/big", base_url="http://127.0.0.1:9/v1")
     with Services(settings_in(tmp_path, agent=agent)) as services:
