@@ -1,14 +1,19 @@
-"""`python -m trainer …`: makes and measures models."""
+"""`python -m trainer …`: makes, improves and measures models."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from sweet.errors import SweetError
+from sweet.errors import ConfigError, SweetError
+
+_ROUND = """A round: episodes of the log (and fresh ones, if asked) become a new policy version,
+which is served from now on if it beats its parent on validation tasks. A round that broke off goes
+on with --resume."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {e}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        print(f"stopped; {args.stopped}", file=sys.stderr)
         return 130
     return 0
 
@@ -34,11 +39,18 @@ def _parser() -> argparse.ArgumentParser:
     pretrain.add_argument("--device", default="cpu", help="cpu or cuda")
     pretrain.add_argument("--stop-after", type=int, help="end after so many steps, to go on later")
     _settings_options(pretrain)
-    pretrain.set_defaults(run=_pretrain)
+    pretrain.set_defaults(run=_pretrain, stopped="the same command goes on from its checkpoint")
+    round_ = commands.add_parser(
+        "round", help="make a better policy of logged episodes", description=_ROUND
+    )
+    round_.add_argument("--resume", metavar="ID", help="go on with a round that broke off")
+    round_.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    _round_options(round_)
+    round_.set_defaults(run=_round, stopped="--resume ID goes on from its last checkpoint")
     measure = commands.add_parser("measure", help="the embedded model's figures, for its card")
     measure.add_argument("--model", type=Path, help="a folder; default: the shipped model")
     measure.add_argument("-n", type=int, default=500, help="tasks a figure")
-    measure.set_defaults(run=_measure)
+    measure.set_defaults(run=_measure, stopped="nothing of it is kept")
     return top
 
 
@@ -48,6 +60,40 @@ def _settings_options(parser: argparse.ArgumentParser) -> None:
     for field in fields(PretrainSettings):
         option = "--" + field.name.replace("_", "-")
         parser.add_argument(option, type=type(field.default), default=field.default)
+
+
+def _round_options(parser: argparse.ArgumentParser) -> None:
+    from trainer.settings import RoundSettings
+
+    for field in fields(RoundSettings):
+        option = "--" + field.name.replace("_", "-")
+        shown = "the one served now" if field.name == "policy" else field.default
+        about = f"{field.metadata['help']} (default: {shown if shown != '' else 'any'})"
+        if isinstance(field.default, bool):
+            parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
+        else:
+            parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+
+
+def _round(args: argparse.Namespace) -> None:
+    import json
+    from dataclasses import asdict
+
+    from sweet.services import Services
+    from sweet.settings import load_settings
+    from trainer.round import run_round
+    from trainer.settings import RoundSettings
+
+    names = [field.name for field in fields(RoundSettings)]
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    if args.resume and given:
+        changed = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise ConfigError(f"A round is resumed with its own settings; leave out {changed}.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be stopped as by Ctrl-C
+    with Services(load_settings()) as services:
+        done = run_round(services, RoundSettings(**given), resume=args.resume)
+        why = services.registry.manifest(str(done.version_id)).version.note
+    print(json.dumps(asdict(done)) if args.json else f"{done.id}: {done.version_id}, {why}")
 
 
 def _pretrain(args: argparse.Namespace) -> None:

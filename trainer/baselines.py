@@ -1,0 +1,74 @@
+"""What SWEET-RL is compared with: rejection fine-tuning and multi-turn DPO, on whole episodes.
+
+Our own loop rather than TRL's trainers: docs/decisions.md says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from sweet.errors import TrainingError
+from sweet.types import Episode, PreferencePair, TaskRow
+from trainer.fit import FitSettings, Learner, Report
+from trainer.losses import dpo_loss, nll_loss
+from trainer.whole import fit_pairs, fit_rows, read_episode, read_turns, too_long
+
+
+def fit_whole_episodes(
+    learner: Learner,
+    style: str,
+    pairs: Sequence[PreferencePair],
+    rows: Mapping[str, TaskRow],
+    settings: FitSettings,
+    *,
+    beta: float,
+    nll_coefficient: float,
+    checkpoint: Path,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Multi-turn DPO: each epoch's mean numbers, after learning from pairs of whole episodes.
+
+    Source: arXiv:2503.15478, section 5. Raises: TrainingError.
+    """
+    read = partial(read_turns, learner, style, reads_hidden=False)
+    read_pairs = [
+        (
+            read(rows[p.task_id], p.observation, p.chosen),
+            read(rows[p.task_id], p.observation, p.rejected),
+        )
+        for p in pairs
+    ]
+    sides = [(chosen, rejected) for chosen, rejected in read_pairs if chosen and rejected]
+    if not sides:
+        raise TrainingError(too_long(len(pairs), "pairs", learner))
+    loss = partial(dpo_loss, beta=beta, nll_coefficient=nll_coefficient)
+    return fit_pairs(learner, sides, loss, settings, checkpoint=checkpoint, report=report)
+
+
+def fit_successes(
+    learner: Learner,
+    style: str,
+    episodes: Sequence[Episode],
+    rows: Mapping[str, TaskRow],
+    settings: FitSettings,
+    *,
+    checkpoint: Path,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Rejection fine-tuning: each epoch's mean numbers, after learning to repeat the successes.
+
+    Source: arXiv:2503.15478, section 5. Raises: TrainingError, also where nothing succeeded.
+    """
+    good = [e for e in episodes if e.reward is not None and e.reward.value >= 1 and e.turns]
+    if not good:
+        raise TrainingError(
+            f"None of {len(episodes)} episodes has reward 1, so there is no success to repeat. "
+            "Collect more episodes, or of easier tasks."
+        )
+    read = [read_episode(learner, style, rows[e.task_id], e, reads_hidden=False) for e in good]
+    trunks = [trunk for trunk in read if trunk]
+    if not trunks:
+        raise TrainingError(too_long(len(good), "episodes", learner))
+    return fit_rows(learner, trunks, nll_loss, settings, checkpoint=checkpoint, report=report)

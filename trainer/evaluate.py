@@ -1,0 +1,88 @@
+"""The stage that compares parent and child on the same validation tasks, and what follows from it.
+
+The episodes are in a log of their own in the round's folder: they are for measuring, and nothing
+must learn from them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+from evaluators.figures import bootstrap_interval, wilson_interval
+from sweet.rollout import assignments
+from sweet.store import EpisodeStore
+from sweet.types import Episode, EpisodeFilter, PolicyVersion
+from trainer.settings import RoundSettings
+from trainer.simulate import play
+from trainer.workbench import Result, Workbench
+
+
+def compare(bench: Workbench) -> Result:
+    """Figures of parent and child, and of the difference on the tasks that both were scored on."""
+    settings, services = bench.settings, bench.services
+    parent = services.registry.verified(settings.policy)
+    child = PolicyVersion("child", parent.base_model, str(bench.folder / "policy"), parent.id)
+    rows = services.task_rows(settings.validation_set)
+    rows = random.Random(settings.seed).sample(rows, min(settings.validation_n, len(rows)))
+    todo = list(assignments(rows, len(rows), settings.seed))
+    played = []
+    with EpisodeStore.open(bench.folder / "evaluate.db") as store:
+        store.add_tasks(rows)
+        for version in (parent, child):
+            progress = partial(bench.at, f"evaluate {version.id}")
+            seat = services.seated(version)
+            wanted = EpisodeFilter(policy_id=version.id)
+            played.append(play(bench, store, seat, todo, wanted, progress=progress))
+    return {
+        "parent": figures(played[0]),
+        "child": figures(played[1]),
+        **_difference(*played),
+    }
+
+
+def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """A version's figures over the scored episodes; the others are counted apart, not as 0."""
+    rewards = [e.reward for e in episodes if e.reward is not None]
+    succeeded = sum(reward.value >= 1 for reward in rewards)
+    passed = [p for r in rewards if (p := r.components.get("tests_passed")) is not None]
+    return {
+        "n": len(rewards),
+        "unscored": len(episodes) - len(rewards),
+        "success_rate": succeeded / len(rewards) if rewards else None,
+        "success_ci95": list(wilson_interval(succeeded, len(rewards))) if rewards else None,
+        "tests_passed": fmean(passed) if passed else None,
+        "mean_turns": fmean(len(e.turns) for e in episodes) if episodes else None,
+    }
+
+
+def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
+    """Whether the child is to be served by the rule of the settings, and why, in words."""
+    gain, ci95 = compared["gain"], compared["gain_ci95"]
+    if gain is None:
+        return False, "not promoted: no validation task was scored for both"
+    found = f"{gain:+.1%} success [{ci95[0]:+.1%}, {ci95[1]:+.1%}] on {compared['compared']} tasks"
+    if settings.promote == "never":
+        return False, f"not promoted, as asked: {found}"
+    reached = ci95[0] if settings.promote == "certain" else gain
+    if reached > settings.promote_margin:
+        return True, f"promoted: {found}"
+    rule = "the interval's lower end" if settings.promote == "certain" else "the gain"
+    return False, f"not promoted: {found}; {rule} must be above {settings.promote_margin:.1%}"
+
+
+def _difference(parents: Sequence[Episode], children: Sequence[Episode]) -> dict[str, Any]:
+    """The child's success minus its parent's, task by task."""
+    both = [
+        float(child.reward.value >= 1) - float(parent.reward.value >= 1)
+        for parent, child in zip(parents, children, strict=True)
+        if parent.reward is not None and child.reward is not None
+    ]
+    return {
+        "compared": len(both),
+        "gain": fmean(both) if both else None,
+        "gain_ci95": list(bootstrap_interval(both)) if both else None,
+    }

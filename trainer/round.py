@@ -1,0 +1,254 @@
+"""A round: logged episodes → a better policy, read from top to bottom.
+
+collect → pairs → critic → candidates → rank → policy → evaluate → register
+
+Each stage is a function of the workbench; its result is a file in the round's folder. Seeds come
+from the round's settings and an episode's task and seed, never from ids or the clock, so a round
+that was killed and resumed ends with the same figures.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from sweet.errors import SweetError
+from sweet.services import Services
+from sweet.store import Round
+from sweet.types import PolicyVersion, PreferencePair
+from trainer.baselines import fit_successes, fit_whole_episodes
+from trainer.candidates import rank_pairs
+from trainer.collect import chosen_episodes, collect
+from trainer.critic import Critic, CriticSettings
+from trainer.draws import candidates_of, draw_candidates
+from trainer.evaluate import compare, verdict
+from trainer.fit import FitSettings, Learner, load_learner, model_source
+from trainer.pairs import episode_pairs
+from trainer.policy import PolicySettings, fit_policy, pair_tree
+from trainer.settings import Algorithm, RoundSettings
+from trainer.workbench import Result, Workbench, only_round
+
+UNTRAINED = Algorithm.UNTRAINED
+
+
+def run_round(
+    services: Services, settings: RoundSettings | None = None, *, resume: str | None = None
+) -> Round:
+    """The round as the log has it at its end. `resume` goes on with one that was begun.
+
+    Raises: SweetError with the reason; the log's episodes and the served version are as they were.
+    """
+    with only_round(services):
+        if resume:
+            bench = Workbench.again(services, resume)
+        else:
+            settings = settings or RoundSettings()
+            parent = services.registry.verified(settings.policy or services.default_policy())
+            bench = Workbench.new(services, settings.starting_from(parent.id))
+        try:
+            return _run(bench)
+        except SweetError as e:
+            services.store.fail_round(bench.id, str(e))
+            raise
+        except BaseException:
+            services.store.stop_round(bench.id)
+            raise
+
+
+def _run(bench: Workbench) -> Round:
+    torch.set_num_threads(bench.settings.threads)
+    algorithm = bench.settings.kind
+    bench.stage("collect", collect)
+    if algorithm not in (UNTRAINED, Algorithm.REJECTION):
+        bench.stage("pairs", _pairs)
+    if algorithm.ranks_candidates:
+        if algorithm is not UNTRAINED:
+            bench.stage("critic", _critic)
+        bench.stage("candidates", draw_candidates)
+        bench.stage("rank", _rank)
+    bench.stage("policy", _POLICY_STAGES.get(algorithm, _turn_by_turn))
+    figures = bench.stage("evaluate", compare)
+    registered = bench.stage("register", _register)
+    return bench.services.store.end_round(
+        bench.id,
+        version_id=registered["version"],
+        is_promoted=registered["is_promoted"],
+        figures=figures,
+    )
+
+
+def _pairs(bench: Workbench) -> Result:
+    episodes, rows = chosen_episodes(bench)
+    pairs = episode_pairs(episodes, rows)
+    return {
+        "pairs": len(pairs),
+        "tasks": len({pair.task_id for pair in pairs}),
+        "episodes": [pair.episode_ids for pair in pairs],
+    }
+
+
+def _critic(bench: Workbench) -> Result:
+    settings = bench.settings
+    _, rows = chosen_episodes(bench)
+    critic = _a_critic(bench, None)
+    how = FitSettings(
+        settings.critic_lr, settings.critic_epochs, settings.critic_batch, settings.seed
+    )
+    pairs = _outcome_pairs(bench)
+    checkpoint = bench.folder / "critic.pt"
+    epochs = critic.fit(pairs, rows, how, checkpoint=checkpoint, report=bench.reporter("critic"))
+    critic.learner.save(bench.folder / "critic")
+    return {**epochs[-1], "epochs": epochs}
+
+
+def _rank(bench: Workbench) -> Result:
+    """Scores of all candidates, pairs of them, and the advantages of what was logged."""
+    settings = bench.settings
+    episodes, rows = chosen_episodes(bench)
+    drawn = candidates_of(bench)
+    trained = None if settings.kind is UNTRAINED else bench.folder / "critic"
+    critic = _a_critic(bench, trained)
+    ranked: dict[str, list[dict]] = {}
+    some = [episode for episode in episodes if episode.id in drawn]
+    for done, episode in enumerate(some, start=1):
+        turns = drawn[episode.id]
+        scores = critic.scores(rows[episode.task_id], episode, turns)
+        bench.at("rank", done, len(some))
+        if scores is None:
+            continue
+        rng = random.Random(f"{settings.seed}/{episode.task_id}/{episode.seed}")
+        ranked[episode.id] = [
+            {
+                "scores": values,
+                "pairs": rank_pairs(values, [c.count for c in turn], rng, settings.pairs_per_turn),
+            }
+            for turn, values in zip(turns, scores, strict=True)
+        ]
+    advantages = critic.advantages(rows, episodes)
+    for episode, values in zip(episodes, advantages, strict=True):
+        if values:
+            bench.services.store.add_advantages(episode.id, f"round {bench.id}", values)
+    return {
+        "pairs": sum(len(turn["pairs"]) for turns in ranked.values() for turn in turns),
+        "too_long": len(some) - len(ranked),
+        "with_advantages": sum(values is not None for values in advantages),
+        "episodes": ranked,
+    }
+
+
+def _turn_by_turn(bench: Workbench) -> Result:
+    episodes, rows = chosen_episodes(bench)
+    ranked, drawn = bench.result("rank")["episodes"], candidates_of(bench)
+    learner, style = _learner(bench), _style(bench)
+    trees = []
+    for episode in (e for e in episodes if e.id in ranked):
+        turns = [
+            [(candidates[chosen], candidates[rejected]) for chosen, rejected in turn["pairs"]]
+            for candidates, turn in zip(drawn[episode.id], ranked[episode.id], strict=True)
+        ]
+        trees.append(pair_tree(learner, style, rows[episode.task_id], episode, turns))
+    settings = bench.settings
+    loss = PolicySettings(settings.policy_beta, settings.policy_nll)
+    fit = partial(fit_policy, learner, [tree for tree in trees if tree], loss)
+    return _trained(bench, learner, fit)
+
+
+def _multi_turn_dpo(bench: Workbench) -> Result:
+    _, rows = chosen_episodes(bench)
+    learner, settings = _learner(bench), bench.settings
+    fit = partial(
+        fit_whole_episodes,
+        learner,
+        _style(bench),
+        _outcome_pairs(bench),
+        rows,
+        beta=settings.policy_beta,
+        nll_coefficient=settings.policy_nll,
+    )
+    return _trained(bench, learner, fit)
+
+
+def _rejection(bench: Workbench) -> Result:
+    learner = _learner(bench)
+    fit = partial(fit_successes, learner, _style(bench), *chosen_episodes(bench))
+    return _trained(bench, learner, fit)
+
+
+_POLICY_STAGES = {Algorithm.MULTI_TURN_DPO: _multi_turn_dpo, Algorithm.REJECTION: _rejection}
+
+
+def _trained(bench: Workbench, learner: Learner, fit: partial) -> Result:
+    """The policy stage's result, after training and saving the adapter."""
+    lr, epochs, batch = bench.settings.policy_training
+    how = FitSettings(lr, epochs, batch, bench.settings.seed)
+    checkpoint = bench.folder / "policy.pt"
+    numbers = fit(settings=how, checkpoint=checkpoint, report=bench.reporter("policy"))
+    learner.save(bench.folder / "policy")
+    return {**numbers[-1], "epochs": numbers}
+
+
+def _register(bench: Workbench) -> Result:
+    """The new version in the registry; served from now on if it beat its parent."""
+    registry, settings = bench.services.registry, bench.settings
+    parent = _parent(bench)
+    is_better, why = verdict(bench.result("evaluate"), settings)
+    version = _registered(bench) or registry.register(
+        bench.folder / "policy",
+        parent.base_model,
+        parent_id=parent.id,
+        round_id=bench.id,
+        data_hash=bench.result("collect")["data_hash"],
+        settings=settings.as_dict(),
+        figures=bench.result("evaluate"),
+        note=f"{settings.algorithm} from {parent.id}; {why}",
+    )
+    if is_better:
+        registry.promote(version.id)
+    return {"version": version.id, "is_promoted": is_better, "why": why}
+
+
+def _registered(bench: Workbench) -> PolicyVersion | None:
+    """What this round registered before it was killed."""
+    registry = bench.services.registry
+    trained = (v for v in registry.versions() if v.adapter_path and v.parent_id)
+    return next((v for v in trained if registry.manifest(v.id).round_id == bench.id), None)
+
+
+def _outcome_pairs(bench: Workbench) -> list[PreferencePair]:
+    return episode_pairs(*chosen_episodes(bench))
+
+
+def _a_critic(bench: Workbench, trained: Path | None) -> Critic:
+    settings = bench.settings
+    reference = settings.ranking_reference == "hidden" and settings.kind is not UNTRAINED
+    how = CriticSettings(
+        settings.critic_beta,
+        settings.critic_nll,
+        settings.credit,  # type: ignore[arg-type]  # one of two, checked by the settings
+        settings.kind.reads_hidden,
+        reference,
+    )
+    return Critic(_learner(bench, trained), _style(bench), how)
+
+
+def _learner(bench: Workbench, trained: Path | None = None) -> Learner:
+    parent, settings = _parent(bench), bench.settings
+    return load_learner(
+        model_source(parent.base_model),
+        parent.adapter_path,
+        rank=settings.lora_rank,
+        seed=settings.seed,
+        device=settings.device,
+        trained=trained,
+    )
+
+
+def _parent(bench: Workbench) -> PolicyVersion:
+    return bench.services.registry.version(bench.settings.policy)
+
+
+def _style(bench: Workbench) -> str:
+    return bench.services.seated(_parent(bench)).style

@@ -1,0 +1,154 @@
+"""A round's settings, each default beside its source."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from sweet.errors import ConfigError
+
+
+class Algorithm(StrEnum):
+    """How a policy is made better."""
+
+    SWEET = "sweet"  # a critic that reads hidden information, then turn by turn
+    NO_HIDDEN = "sweet-nohidden"  # the critic reads what the policy reads
+    UNTRAINED = "sweet-untrained"  # ranks by log π(a|o,c) − log π(a|o), without training a critic
+    MULTI_TURN_DPO = "mtdpo"  # DPO on whole episodes
+    REJECTION = "rft"  # fine-tuning on successful episodes
+
+    @property
+    def ranks_candidates(self) -> bool:
+        """Whether it is one of SWEET-RL's."""
+        return self in (Algorithm.SWEET, Algorithm.NO_HIDDEN, Algorithm.UNTRAINED)
+
+    @property
+    def reads_hidden(self) -> bool:
+        """Whether a critic reads hidden information."""
+        return self in (Algorithm.SWEET, Algorithm.UNTRAINED)
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSettings:
+    """What a round does; `python -m trainer round --help` shows each with its default."""
+
+    algorithm: str = _setting("sweet", "sweet, sweet-nohidden, sweet-untrained, mtdpo or rft")
+    policy: str = _setting("", "the version to start from; default: the one served now")
+    seed: int = _setting(0, "the same seed and episodes, the same figures")
+    device: str = _setting("auto", "cpu, cuda, …; auto takes a GPU where there is one")
+    threads: int = _setting(2, "CPU threads")
+
+    # Which episodes. Those of validation, test and held-out tasks are never learned from.
+    use_log: bool = _setting(True, "learn from the episodes that are in the log")
+    from_tasks: str = _setting("", "only the log's episodes of this task set")
+    from_policy: str = _setting("", "only the log's episodes of this version")
+    from_collaborator: str = _setting("", "only the log's episodes with this collaborator")
+    since: str = _setting("", "only the log's episodes from this date on")
+    until: str = _setting("", "only the log's episodes up to this date")
+    fresh_tasks: int = _setting(0, "simulate new episodes of so many tasks as well")
+    fresh_per_task: int = _setting(4, "new episodes a task")  # arXiv:2503.15478: 3 or 6 a task
+    fresh_set: str = _setting("mini-backend/train", "the task set of the new episodes")
+    concurrency: int = _setting(32, "simulated episodes at once")  # as many as an engine batches
+
+    # Stage 1. Rates are for LoRA on the embedded model; the paper fully tunes 8B models at 2e-7.
+    lora_rank: int = _setting(16, "of a new adapter, on all linear layers")
+    critic_lr: float = _setting(1e-3, "learning rate")  # tried on a model of this size
+    critic_epochs: int = _setting(4, "passes over the pairs")  # arXiv:2503.15478: 4 for backend
+    critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
+    critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
+    critic_nll: float = _setting(0.01, "weight of the NLL term")  # paper; its code has 0
+    credit: str = _setting("turn_mean", "turn_mean, or episode_mean as in the published code")
+    ranking_reference: str = _setting(
+        "hidden", "hidden, or bare as in the published code: the reference ranks without c"
+    )
+
+    # Stage 2.
+    candidates: int = _setting(16, "messages drawn at each turn")  # arXiv:2503.15478: N = 16
+    pairs_per_turn: int = _setting(4, "pairs made of them")  # arXiv:2503.15478
+    policy_share: float = _setting(0.1, "share of the episodes whose turns are used")  # the same
+    policy_least: int = _setting(64, "but at least so many episodes")  # a tenth of few is none
+    policy_lr: float = _setting(0.0, "learning rate; 0: the algorithm's own")
+    policy_epochs: int = _setting(0, "passes over the data; 0: the algorithm's own")
+    policy_batch: int = _setting(0, "examples an update; 0: the algorithm's own")
+    policy_beta: float = _setting(0.1, "β")  # arXiv:2503.15478
+    policy_nll: float = _setting(0.01, "weight of the NLL term")  # arXiv:2503.15478
+
+    # What becomes of it.
+    validation_set: str = _setting("mini-backend/validation", "tasks to compare parent and child")
+    validation_n: int = _setting(200, "how many of them")
+    promote: str = _setting("better", "better, certain (95 % of the difference above 0), or never")
+    promote_margin: float = _setting(0.0, "better by more than this success rate")
+
+    def __post_init__(self) -> None:
+        """Raises: ConfigError naming a setting that is out of its range."""
+        choices = {
+            "algorithm": [str(a) for a in Algorithm],
+            "credit": ["turn_mean", "episode_mean"],
+            "ranking_reference": ["hidden", "bare"],
+            "promote": ["better", "certain", "never"],
+        }
+        for name, accepted in choices.items():
+            if getattr(self, name) not in accepted:
+                _refuse(name, getattr(self, name), f"one of {', '.join(accepted)}")
+        for one in fields(self):
+            least = _LEAST.get(one.name, 0)
+            value = getattr(self, one.name)
+            is_number = isinstance(value, int | float) and one.name != "seed"
+            if is_number and not least <= value < float("inf"):
+                _refuse(one.name, value, f"{least} or more")
+        if self.policy_share > 1:
+            _refuse("policy_share", self.policy_share, "from 0 to 1")
+        if not self.use_log and not self.fresh_tasks:
+            raise ConfigError(
+                "There would be no episode to learn from: neither the log's nor fresh ones. Set "
+                "--fresh-tasks, or leave --no-use-log out."
+            )
+
+    def starting_from(self, policy: str) -> RoundSettings:
+        """The same with the version that it starts from."""
+        return replace(self, policy=policy)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name and value of each."""
+        return asdict(self)
+
+    @property
+    def kind(self) -> Algorithm:
+        """The algorithm."""
+        return Algorithm(self.algorithm)
+
+    @property
+    def policy_training(self) -> tuple[float, int, int]:
+        """Learning rate, epochs and batch of the policy's own training."""
+        lr, epochs, batch = _TRAINING.get(self.kind, _TRAINING[Algorithm.SWEET])
+        return self.policy_lr or lr, self.policy_epochs or epochs, self.policy_batch or batch
+
+
+_TRAINING = {
+    # Rate tried on a model of this size; one pass and 8 pairs: arXiv:2503.15478.
+    Algorithm.SWEET: (6e-5, 1, 8),
+    Algorithm.MULTI_TURN_DPO: (6e-5, 4, 8),  # 4 passes for backend: the same
+    Algorithm.REJECTION: (6e-5, 4, 32),  # the same
+}
+_LEAST = {
+    "threads": 1,
+    "fresh_per_task": 2,  # one has nothing to be compared with
+    "concurrency": 1,
+    "lora_rank": 1,
+    "critic_epochs": 1,
+    "critic_batch": 1,
+    "candidates": 2,
+    "pairs_per_turn": 1,
+    "policy_least": 1,
+    "validation_n": 1,
+}
+
+
+def _refuse(name: str, value: object, accepted: str) -> None:
+    option = "--" + name.replace("_", "-")
+    raise ConfigError(f"{option} is {value!r}; it must be {accepted}.")

@@ -1,0 +1,147 @@
+"""Whole dialogues in padded batches: what the critic, multi-turn DPO and fine-tuning train on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from sweet.types import Episode, Observation, TaskRow, Turn
+from trainer.encoding import Trunk, critic_prompt, encode_turns, policy_prompt, turn_map
+from trainer.fit import FitSettings, Learner, Report, fit
+from trainer.losses import Metrics, Tokens
+from trainer.pairs import hidden_of
+from trainer.tree import sequence_logps
+
+PairLoss = Callable[[Tokens, Tokens], tuple[torch.Tensor, Metrics]]
+
+
+def read_turns(
+    learner: Learner,
+    style: str,
+    row: TaskRow,
+    observation: Observation,
+    turns: Sequence[Turn],
+    *,
+    reads_hidden: bool,
+) -> Trunk | None:
+    """A dialogue as the critic (`reads_hidden`) or the policy reads it; None where it is too long.
+
+    Raises: TrainingError.
+    """
+    if reads_hidden:
+        hidden = hidden_of({row.task.id: row}, [row.task.id])[row.task.id]
+        prompt = critic_prompt(row.task.kind, style, hidden)
+    else:
+        prompt = policy_prompt(row.task.kind, style)
+    trunk = encode_turns(learner.tokenizer, observation, turns, prompt)
+    return trunk if len(trunk.ids) <= learner.context_tokens else None
+
+
+def read_episode(
+    learner: Learner, style: str, row: TaskRow, episode: Episode, *, reads_hidden: bool
+) -> Trunk | None:
+    """A logged episode, read as `read_turns` does."""
+    observation = Observation(row.task.kind, row.task.description, turns_left=episode.max_turns)
+    return read_turns(learner, style, row, observation, episode.turns, reads_hidden=reads_hidden)
+
+
+def fit_pairs(
+    learner: Learner,
+    pairs: Sequence[tuple[Trunk, Trunk]],
+    loss: PairLoss,
+    settings: FitSettings,
+    *,
+    checkpoint: Path,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Each epoch's mean numbers, after training on (chosen, rejected) dialogues."""
+    trunks = [side for pair in pairs for side in pair]
+    reference = token_logps(learner, trunks)
+
+    def backward(batch: Sequence[int], pass_tokens: int) -> dict[str, float]:
+        total: Counter[str] = Counter()
+        lengths = [2 * max(len(side.ids) for side in pairs[i]) for i in batch]
+        for part in parts(lengths, pass_tokens):
+            chosen = [2 * batch[i] for i in part]
+            rows = [*chosen, *(i + 1 for i in chosen)]
+            both = _tokens(learner, [trunks[i] for i in rows], [reference[i] for i in rows])
+            value, metrics = loss(*_halves(both, len(part)))
+            share = len(part) / len(batch)
+            (value * share).backward()
+            total.update({"loss": float(value.detach()) * share})
+            total.update({name: float(v) * share for name, v in metrics.items()})
+        return dict(total)
+
+    units = [[i] for i in range(len(pairs))]
+    return fit(learner, units, backward, settings, checkpoint=checkpoint, report=report)
+
+
+def fit_rows(
+    learner: Learner,
+    trunks: Sequence[Trunk],
+    loss: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, Metrics]],
+    settings: FitSettings,
+    *,
+    checkpoint: Path,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Each epoch's mean numbers, after training on dialogues one by one."""
+
+    def backward(batch: Sequence[int], pass_tokens: int) -> dict[str, float]:
+        total = 0.0
+        for part in parts([len(trunks[i].ids) for i in batch], pass_tokens):
+            rows = [trunks[batch[i]] for i in part]
+            logps = sequence_logps(learner.model, [row.ids for row in rows])
+            value, _ = loss(logps, turn_map(rows).to(logps.device))
+            (value * len(part) / len(batch)).backward()
+            total += float(value.detach()) * len(part) / len(batch)
+        return {"loss": total}
+
+    units = [[i] for i in range(len(trunks))]
+    return fit(learner, units, backward, settings, checkpoint=checkpoint, report=report)
+
+
+def token_logps(learner: Learner, trunks: Sequence[Trunk]) -> list[torch.Tensor]:
+    """Token log-probabilities (T,) of whole dialogues under the model as it is now."""
+    found: dict[int, torch.Tensor] = {}
+    with torch.no_grad():
+        for part in parts([len(t.ids) for t in trunks], learner.pass_tokens):
+            logps = sequence_logps(learner.model, [trunks[i].ids for i in part])
+            found |= {i: row[: len(trunks[i].ids)] for i, row in zip(part, logps, strict=True)}
+    return [found[i] for i in range(len(trunks))]
+
+
+def too_long(count: int, what: str, learner: Learner) -> str:
+    """Why nothing is left to train on."""
+    return (
+        f"None of the {count} {what} fits into the model's context of {learner.context_tokens} "
+        "tokens. Choose a model with a longer context, or shorter episodes."
+    )
+
+
+def parts(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Indices in groups of like length, each padded to at most `tokens`; at least one a group."""
+    group: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if group and lengths[index] * (len(group) + 1) > tokens:
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group
+
+
+def _tokens(learner: Learner, trunks: Sequence[Trunk], reference: Sequence[torch.Tensor]) -> Tokens:
+    logps = sequence_logps(learner.model, [trunk.ids for trunk in trunks])
+    turns = turn_map(trunks).to(logps.device)
+    return Tokens(logps, pad_sequence(list(reference), batch_first=True), turns)
+
+
+def _halves(both: Tokens, n: int) -> tuple[Tokens, Tokens]:
+    """The first `n` rows and the others."""
+    fields = both.logps, both.ref_logps, both.turns
+    return Tokens(*(t[:n] for t in fields)), Tokens(*(t[n:] for t in fields))
