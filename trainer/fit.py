@@ -113,7 +113,9 @@ def load_learner(
     """
     from peft import LoraConfig, PeftModel, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # a round has its own
     device = device if device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(seed)
     with boundary(TrainingError, f"The model {source} could not be loaded for training"):

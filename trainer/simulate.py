@@ -32,9 +32,14 @@ def play(
     """
     done = finished(store, wanted)
     left = [assignment for assignment in todo if _key(assignment) not in done]
-    progress(len(done), len(todo))
+    known = len(todo) - len(left)
+    progress(known, len(todo))
+
+    def progress_of_all(played: int, _: int) -> None:
+        progress(known + played, len(todo))
+
     if left:
-        done |= asyncio.run(_played(bench, store, policy, left, progress, batch_id))
+        done |= asyncio.run(_played(bench, store, policy, left, progress_of_all, batch_id))
     return [done[_key(assignment)] for assignment in todo]
 
 

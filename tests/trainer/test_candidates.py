@@ -50,7 +50,7 @@ def test_the_same_seed_draws_the_same_whatever_the_episode_s_id():
 
 
 def test_equal_messages_are_merged_and_counted():
-    engine = FakeEngine(lambda messages, s: "same" if s.seed % 2 else " same ")
+    engine = FakeEngine(lambda messages, s: "same" if (s.seed or 0) % 2 else " same ")
     assert sample(engine) == [[Candidate("same", 4)]] * 2
 
 

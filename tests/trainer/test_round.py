@@ -85,6 +85,8 @@ def test_a_round_of_sweet_rl_goes_from_the_log_to_a_version(services):
     assert "not promoted" in manifest.version.note
     metrics = services.store.metrics(done.id)
     assert {m.stage for m in metrics} == {"critic", "policy"}
+    explained = (ROOT / "docs" / "metrics.md").read_text()
+    assert [m.name for m in metrics if f"`{m.name}`" not in explained] == []
     first = next(m.value for m in metrics if (m.stage, m.name) == ("policy", "margin"))
     assert first == pytest.approx(0, abs=1e-5)
     logged = [one.episode for one in services.store.iter_episodes()]
