@@ -42,7 +42,9 @@ class Workbench:
     @classmethod
     def new(cls, services: Services, settings: RoundSettings) -> Workbench:
         """A new round's, in the log and on disk."""
-        numbers = [int(p.name[1:]) for p in _rounds(services).glob("r[0-9]*") if p.is_dir()]
+        taken = [p.name for p in _rounds(services).glob("r[0-9]*") if p.is_dir()]
+        taken += [r.id for r in services.store.rounds(1)]  # its folder may have been deleted
+        numbers = [int(name[1:]) for name in taken]
         id = f"r{max(numbers, default=0) + 1:04d}"
         bench = cls(services, id, settings)
         bench.folder.mkdir(parents=True)

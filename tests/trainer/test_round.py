@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,6 +157,14 @@ def test_a_round_killed_after_it_registered_makes_no_second_version(services):
     services.store._set_round(done.id, "ended_at = NULL, process_id = 0")
     assert run_round(services, resume=done.id).version_id == done.version_id
     assert [v.id for v in services.policies() if v.adapter_path] == ["v0001"]
+
+
+def test_a_round_whose_folder_was_deleted_keeps_its_number(services):
+    for _ in range(2):
+        with pytest.raises(TrainingError, match="Too few"):
+            run_round(services, quick())
+        shutil.rmtree(services.settings.data / "rounds" / services.store.rounds()[0].id)
+    assert [r.id for r in services.store.rounds()] == ["r0002", "r0001"]
 
 
 def test_fresh_episodes_are_played_into_the_log_and_learned_from(services):
