@@ -120,7 +120,7 @@ class Services:
         return EnginePolicy(
             version.id,
             self._engine(model),
-            Sampling(temperature=model.temperature, max_tokens=model.max_tokens),
+            model.sampling,
             "plain" if version.base_model == EMBEDDED_MODEL else "instructed",
             version.adapter_path,
         )
@@ -171,8 +171,7 @@ class Services:
                 f"There is no collaborator {name!r}. There are: {known}. {_SIMULATOR}"
             )
         model = self.settings.simulator
-        sampling = Sampling(temperature=model.temperature, max_tokens=model.max_tokens)
-        return LLMSimulator(model.model, self._engine(model), sampling)
+        return LLMSimulator(model.model, self._engine(model), model.sampling)
 
     def simulator_for(self, row: TaskRow, name: str = "") -> Collaborator:
         """The collaborator `name` for this task, by default the best that is no person.

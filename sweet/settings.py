@@ -19,8 +19,11 @@ from pydantic_settings import (
 )
 
 from sweet.errors import ConfigError
+from sweet.types import Sampling
 
 EMBEDDED_MODEL = "embedded"
+EMBEDDED_TOP_P = 0.9
+"""A model so small puts a tail of noise under every exact token; `python -m trainer measure`."""
 
 
 def default_data_dir() -> Path:
@@ -37,8 +40,20 @@ class ModelSettings(BaseModel):
     """An OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1; empty runs the model here."""
     api_key: str = ""
     temperature: float = Field(1.0, ge=0, le=2)  # arXiv:2503.15478: the agent is sampled at 1
+    top_p: float | None = Field(None, gt=0, le=1)
+    """None: 0.9 for the embedded model, 1 for every other."""
     max_tokens: int = Field(1024, ge=1)
     timeout_s: float = Field(120, gt=0)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the model is sampled; each draw adds its own seed."""
+        own = EMBEDDED_TOP_P if self.model == EMBEDDED_MODEL else 1.0
+        return Sampling(
+            temperature=self.temperature,
+            top_p=own if self.top_p is None else self.top_p,
+            max_tokens=self.max_tokens,
+        )
 
 
 class SimulatorSettings(ModelSettings):

@@ -10,6 +10,7 @@ import random
 import re
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evaluators.backend import BackendEvaluator
@@ -20,6 +21,7 @@ from sweet.engines.local import LocalEngine
 from sweet.parsing import parse_action
 from sweet.policy import EnginePolicy
 from sweet.rollout import Rollout, assignments
+from sweet.settings import ModelSettings
 from sweet.simulator import ScriptedCollaborator
 from sweet.store import EpisodeStore
 from sweet.tasks.mini_backend import Spec, generate, parse_reference
@@ -61,9 +63,9 @@ async def _measure(model: Path, n: int) -> dict:
             figures[split] = success(episodes)
             whole = [e for e, row in zip(episodes, rows, strict=True) if _asked_all(e, row)]
             figures[f"{split}, own episodes in which every detail was asked"] = success(whole)
-            answers = await _answers(engine, rows)
+            answers = await all_told_answers(engine, rows)
             figures[f"{split}, every detail asked by a careful agent"] = _share(
-                [_is_right(evaluator, row, a) for row, a in zip(rows, answers, strict=True)]
+                [is_right(evaluator, row, a) for row, a in zip(rows, answers, strict=True)]
             )
     figures["plain answers in words never trained on"] = _share(await understood(engine, n))
     engine.close()
@@ -74,7 +76,7 @@ async def play(
     engine: Engine, evaluator: BackendEvaluator, rows: Sequence[TaskRow]
 ) -> list[Episode]:
     """One scored episode a task, with the scripted collaborator, in the rows' order."""
-    policy = EnginePolicy("embedded", engine, Sampling(), "plain")
+    policy = EnginePolicy("embedded", engine, ModelSettings().sampling, "plain")
     with tempfile.TemporaryDirectory() as folder:
         store = EpisodeStore.open(Path(folder) / "measure.db")
         store.add_tasks(rows)
@@ -93,7 +95,8 @@ def success(episodes: Sequence[Episode]) -> dict:
     return {**figures, "mean_turns": round(turns, 2), "unscored": len(episodes) - len(rewards)}
 
 
-def _is_right(evaluator: BackendEvaluator, row: TaskRow, answer: str) -> bool:
+def is_right(evaluator: BackendEvaluator, row: TaskRow, answer: str) -> bool:
+    """Whether the answer passes all of the task's tests."""
     reward = evaluator.score(_hidden(row), answer).reward
     return reward is not None and reward.value == 1
 
@@ -124,12 +127,12 @@ def _asked_all(episode: Episode, row: TaskRow) -> bool:
     return wanted <= {key for q in questions for key in asked(q, spec)}
 
 
-async def _answers(engine: Engine, rows: Sequence[TaskRow]) -> list[str]:
+async def all_told_answers(engine: Engine, rows: Sequence[TaskRow]) -> list[str]:
     """The model's answers after dialogues in which a careful agent asked for everything."""
     rng = random.Random(SEED)
 
     async def answer(row: TaskRow, messages: list[Message]) -> str:
-        done = await engine.complete(messages, Sampling(seed=SEED))
+        done = await engine.complete(messages, replace(ModelSettings().sampling, seed=SEED))
         return parse_action(done.text).artifact or ""
 
     careful = [_all_told(row, rng)[:-1] for row in rows]

@@ -29,7 +29,7 @@ from trainer.tokenizer import build_tokenizer
 
 ASKING, EXACT = 1.0, 3.0  # weights in the loss
 LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
-SHIP = ((CAREFUL, 0.27), (MEDIUM, 0.38), (HASTY, 0.35))
+SHIP = ((CAREFUL, 0.35), (MEDIUM, 0.35), (HASTY, 0.30))
 """How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
 
 
@@ -42,7 +42,7 @@ class PretrainSettings:
     heads: int = 5
     mlp: int = 432
     context_tokens: int = 1024
-    steps: int = 6200
+    steps: int = 5800
     dialogues: int = 16  # a step
     warmup: int = 100
     decay: float = 0.67  # the last part of the run
