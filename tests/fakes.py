@@ -125,3 +125,9 @@ def task_row(
     """A backend task with hidden information."""
     task = Task(task_id, TaskKind.BACKEND, description, "test", source)
     return TaskRow(task, HiddenInfo(reference, ("f(1)", "f(2)")))
+
+
+def hidden_of(row: TaskRow) -> HiddenInfo:
+    """The hidden information of a row that has some."""
+    assert row.hidden is not None
+    return row.hidden

@@ -15,6 +15,12 @@ DIALOGUES = [
 ]
 
 
+def answer_of(messages):
+    artifact = parse_action(messages[-1].content).artifact
+    assert artifact is not None
+    return artifact.strip()
+
+
 def test_speakers_take_turns_and_the_agent_answers_within_ten_messages():
     for _, messages in DIALOGUES:
         assert [m.role for m in messages] == ["user", "assistant"] * (len(messages) // 2)
@@ -31,12 +37,12 @@ def test_an_answer_is_the_reference_when_everything_was_told():
     ]
     assert len(plain) > 30
     for spec, messages in plain:
-        assert parse_action(messages[-1].content).artifact.strip() == reference(spec)
+        assert answer_of(messages) == reference(spec)
 
 
 def test_careful_agents_are_right_more_often_than_hasty_ones():
     def rate(pairs):
-        answers = [parse_action(m[-1].content).artifact.strip() for _, m in pairs]
+        answers = [answer_of(messages) for _, messages in pairs]
         return sum(a == reference(s) for a, (s, _) in zip(answers, pairs, strict=True)) / len(pairs)
 
     assert rate(DIALOGUES[::3]) > rate(DIALOGUES[1::3]) > rate(DIALOGUES[2::3])

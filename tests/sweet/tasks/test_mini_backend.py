@@ -17,6 +17,7 @@ from sweet.tasks.mini_backend import (
     split_of,
 )
 from sweet.tasks.mini_families import families, held_out_families, training_things
+from tests.fakes import hidden_of
 
 ROWS = {split: list(generate(split, 60, seed=3)) for split in SPLITS}
 
@@ -35,24 +36,24 @@ def test_the_same_seed_gives_the_same_tasks_and_another_seed_gives_others():
 
 def test_every_hidden_detail_changes_the_result_of_some_test():
     for row in [r for rows in ROWS.values() for r in rows]:
-        spec = parse_reference(row.hidden.reference)
-        expected = [_call(row.hidden.reference, c) for c in row.hidden.test_calls]
+        spec = parse_reference(hidden_of(row).reference)
+        expected = [_call(hidden_of(row).reference, c) for c in hidden_of(row).test_calls]
         for other in _neighbours(spec):
-            got = [_call(reference(other), c) for c in row.hidden.test_calls]
+            got = [_call(reference(other), c) for c in hidden_of(row).test_calls]
             assert got != expected, (row.task.id, other)
 
 
 def test_rows_have_colbench_s_shape():
     for row in ROWS["test"]:
-        name = ast.parse(row.hidden.reference).body[0].name
-        assert len(row.hidden.test_calls) == TESTS == len(set(row.hidden.test_calls))
-        assert all(c.startswith(f"{name}(") for c in row.hidden.test_calls)
-        signature = row.hidden.reference.splitlines()[0].rstrip(":")
+        name = hidden_of(row).reference.removeprefix("def ").partition("(")[0]
+        assert len(hidden_of(row).test_calls) == TESTS == len(set(hidden_of(row).test_calls))
+        assert all(c.startswith(f"{name}(") for c in hidden_of(row).test_calls)
+        signature = hidden_of(row).reference.splitlines()[0].rstrip(":")
         assert row.task.description.endswith(f"The signature of the function is: {signature}")
 
 
 def test_a_combination_of_details_belongs_to_one_split_only():
-    references = {split: {r.hidden.reference for r in rows} for split, rows in ROWS.items()}
+    references = {split: {hidden_of(r).reference for r in rows} for split, rows in ROWS.items()}
     for split, mine in references.items():
         assert all(split_of(parse_reference(code)) == split for code in mine)
         assert all(mine.isdisjoint(references[other]) for other in SPLITS if other != split)
@@ -66,7 +67,7 @@ def test_held_out_families_are_about_things_that_training_never_mentions():
 
 def test_a_description_leaves_most_details_out():
     for row in ROWS["test"]:
-        spec = parse_reference(row.hidden.reference)
+        spec = parse_reference(hidden_of(row).reference)
         told = [n for n, v in spec.constants.items() if f"The {n} is {v}." in row.task.description]
         assert len(told) <= 1
 
@@ -92,10 +93,10 @@ def test_an_unknown_split_is_named_with_those_there_are():
 
 
 def test_the_shared_function_computes_what_the_reference_says():
-    spec = parse_reference(ROWS["test"][0].hidden.reference)
-    call = ROWS["test"][0].hidden.test_calls[0]
+    spec = parse_reference(hidden_of(ROWS["test"][0]).reference)
+    call = hidden_of(ROWS["test"][0]).test_calls[0]
     args = ast.literal_eval(call[len(spec.family.function) :].replace(")", ",)"))
-    assert _function(spec)(*args) == _call(ROWS["test"][0].hidden.reference, call)
+    assert _function(spec)(*args) == _call(hidden_of(ROWS["test"][0]).reference, call)
 
 
 def test_generated_rows_pass_the_colbench_checker(tmp_path):
@@ -104,12 +105,12 @@ def test_generated_rows_pass_the_colbench_checker(tmp_path):
     path = tmp_path / "mini.jsonl"
     with path.open("w") as f:
         for row in ROWS["validation"]:
-            calls = {f"test{i + 1}": c for i, c in enumerate(row.hidden.test_calls)}
+            calls = {f"test{i + 1}": c for i, c in enumerate(hidden_of(row).test_calls)}
             f.write(
                 json.dumps(
                     {
                         "problem_description": row.task.description,
-                        "ground_truth": row.hidden.reference,
+                        "ground_truth": hidden_of(row).reference,
                         "test_cases": calls,
                     }
                 )
