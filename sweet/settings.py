@@ -22,7 +22,7 @@ from sweet.errors import ConfigError
 from sweet.types import Sampling
 
 EMBEDDED_MODEL = "embedded"
-EMBEDDED_TOP_P = 0.9
+EMBEDDED_TOP_P = 0.8
 """A model so small puts a tail of noise under every exact token; `python -m trainer measure`."""
 
 
@@ -41,7 +41,7 @@ class ModelSettings(BaseModel):
     api_key: str = ""
     temperature: float = Field(1.0, ge=0, le=2)  # arXiv:2503.15478: the agent is sampled at 1
     top_p: float | None = Field(None, gt=0, le=1)
-    """None: 0.9 for the embedded model, 1 for every other."""
+    """None: 0.8 for the embedded model, 1 for every other."""
     max_tokens: int = Field(1024, ge=1)
     timeout_s: float = Field(120, gt=0)
 

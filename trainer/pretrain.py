@@ -29,7 +29,7 @@ from trainer.tokenizer import build_tokenizer
 
 ASKING, EXACT = 1.0, 3.0  # weights in the loss
 LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
-SHIP = ((CAREFUL, 0.35), (MEDIUM, 0.35), (HASTY, 0.30))
+SHIP = ((CAREFUL, 0.15), (MEDIUM, 0.35), (HASTY, 0.50))
 """How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
 
 

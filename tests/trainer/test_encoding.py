@@ -124,10 +124,11 @@ def test_the_embedded_critic_reads_what_pretraining_wrote():
     tokenizer = build_tokenizer(512)
     shown = [Message("reference", HIDDEN.reference), *DIALOGUE]
     trunk = encode(tokenizer, shown)
-    ids, labels = encode_demonstration(tokenizer, shown)
+    ids, agents = encode_demonstration(tokenizer, shown)
     assert list(trunk.ids) == ids
-    trained = [i for i, label in enumerate(labels) if label != -100]
-    assert trained == [i for start, end in trunk.spans for i in range(start, end)]
+    assert [i for i, is_agents in enumerate(agents) if is_agents] == [
+        i for start, end in trunk.spans for i in range(start, end)
+    ]
     critic = critic_prompt(TaskKind.BACKEND, "plain", HIDDEN)
     assert encode_turns(tokenizer, START, TURNS, critic) == trunk
 
