@@ -1,6 +1,6 @@
 """Makes the embedded model from nothing: tokenizer, a small Llama, demonstrations, safetensors.
 
-Departures from the usual recipe, each measured: dialogues are made on the fly and never repeat;
+Departures from the usual recipe, none tried alone: dialogues are made on the fly and never repeat;
 Muon for the matrices and AdamW for the rest; a long decay, since numbers are copied exactly only
 at low rates; mostly careful agents, and at the end the quality that the shipped policy should have.
 Notes and answers weigh more than questions, and numbers that nobody told have no weight.

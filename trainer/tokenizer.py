@@ -72,11 +72,11 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
 
 
 def _vocabulary() -> list[str]:
-    """Special tokens, letters, numbers, and every word that the training dialogues use twice."""
+    """Special tokens, letters, numbers, and every word common in the training dialogues."""
     marks = [*string.punctuation, *["<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "//", "**"]]
     pieces = list(string.ascii_letters + string.digits)
     numbers = [str(n) for n in (*range(10, 200), *range(200, 2001, 50))]
-    words = [w for w, n in _word_counts().most_common() if n > 1 and len(w) > 1]
+    words = [w for w, n in _word_counts().most_common() if n >= 20 and len(w) > 1]
     tokens = [*SPECIAL, *_NEWLINES, *marks, *pieces, *(f"##{p}" for p in pieces), *numbers, *words]
     return list(dict.fromkeys(tokens))
 
@@ -89,4 +89,4 @@ def _word_counts() -> Counter[str]:
         for message in dialogue(random_spec(rng), (CAREFUL, MEDIUM, HASTY)[i % 3], rng):
             text = message.content.lower() if message.role == "user" else message.content
             counts.update(re.findall(r"[A-Za-z]+", text))
-    return Counter({w: n for w, n in counts.items() if n >= 20})
+    return counts
