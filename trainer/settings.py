@@ -29,6 +29,15 @@ class Algorithm(StrEnum):
         return self in (Algorithm.SWEET, Algorithm.UNTRAINED)
 
 
+CHOICES: dict[str, tuple[str, ...]] = {
+    "algorithm": tuple(Algorithm),
+    "credit": ("turn_mean", "episode_mean"),
+    "ranking_reference": ("hidden", "bare"),
+    "promote": ("better", "certain", "never"),
+}
+"""What the settings that are words may be."""
+
+
 def _setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
@@ -86,13 +95,7 @@ class RoundSettings:
 
     def __post_init__(self) -> None:
         """Raises: ConfigError naming a setting that is out of its range."""
-        choices = {
-            "algorithm": [str(a) for a in Algorithm],
-            "credit": ["turn_mean", "episode_mean"],
-            "ranking_reference": ["hidden", "bare"],
-            "promote": ["better", "certain", "never"],
-        }
-        for name, accepted in choices.items():
+        for name, accepted in CHOICES.items():
             if getattr(self, name) not in accepted:
                 _refuse(name, getattr(self, name), f"one of {', '.join(accepted)}")
         for one in fields(self):
