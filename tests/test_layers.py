@@ -69,6 +69,7 @@ RANKS = {
     "trainer.draws": 6.4,
     "trainer.round": 6.5,
     "trainer.jobs": 6.6,
+    "trainer.schedule": 6.7,
     "trainer.pretrain": 6,
     "ui.wire": 6.2,
     "ui.opinions": 6.2,
