@@ -1,6 +1,6 @@
 """Policy versions on disk, and which one is served.
 
-    policies/v0007/           exactly a PEFT adapter folder, plus
+    policies/v0007/           exactly a PEFT adapter folder, or a whole model's, plus
     policies/v0007/manifest.json   its parent, round, data hash, settings, figures, sha256 of files
     policies/promotions.jsonl      what was promoted and rolled back, a line each
 
@@ -26,6 +26,7 @@ from sweet.types import PolicyVersion
 
 _MANIFEST = "manifest.json"
 _ADAPTER_CONFIG = "adapter_config.json"  # what makes a folder a PEFT adapter
+_MODEL_CONFIG = "config.json"  # what makes one a whole model, as transformers saves it
 _ID = re.compile(r"v\d{4,}")
 
 
@@ -100,13 +101,17 @@ class Registry:
                 f"Files of policy {policy_id!r} are missing or damaged: {', '.join(wrong)} "
                 f"(in {self._folder / policy_id}). Restore them, or choose another policy."
             )
+        below = manifest.version.model_path
+        if below and Path(below).name != policy_id:
+            self.verified(Path(below).name)
         return manifest.version
 
     def register(
         self,
-        adapter: Path,
+        trained: Path,
         base_model: str,
         *,
+        model_path: str | None = None,
         parent_id: str | None = None,
         round_id: str | None = None,
         data_hash: str | None = None,
@@ -114,15 +119,23 @@ class Registry:
         figures: Mapping[str, object] | None = None,
         note: str = "",
     ) -> PolicyVersion:
-        """A new version made of a copy of the PEFT folder `adapter`; the next id. Not promoted.
+        """A new version made of a copy of the folder `trained`; the next id. Not promoted.
 
-        Raises: PolicyError where `adapter` is no PEFT adapter folder or can't be copied.
+        `trained` is a PEFT adapter folder or a whole model's. `model_path` is the version's folder
+        whose whole model an adapter belongs on; without it that is `base_model`.
+        Raises: PolicyError where `trained` is neither or can't be copied.
         """
-        if not (adapter / _ADAPTER_CONFIG).is_file():
-            raise PolicyError(f"{adapter} is no PEFT adapter folder: no {_ADAPTER_CONFIG} in it.")
+        is_adapter = (trained / _ADAPTER_CONFIG).is_file()
+        if not is_adapter and not (trained / _MODEL_CONFIG).is_file():
+            raise PolicyError(
+                f"{trained} is no PEFT adapter folder (no {_ADAPTER_CONFIG} in it), and no whole "
+                f"model's (no {_MODEL_CONFIG})."
+            )
         details: dict[str, object] = {
             "parent": parent_id,
             "base_model": base_model,
+            "kind": "adapter" if is_adapter else "model",
+            "on_model": Path(model_path).name if is_adapter and model_path else None,
             "round": round_id,
             "data_hash": data_hash,
             "settings": dict(settings or {}),
@@ -133,7 +146,7 @@ class Registry:
         self._folder.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
         try:
-            shutil.copytree(adapter, aside, dirs_exist_ok=True)
+            shutil.copytree(trained, aside, dirs_exist_ok=True)
             return self._publish(aside, details)
         except OSError as e:
             raise PolicyError(f"The new policy version can't be written: {e}") from e
@@ -225,13 +238,18 @@ class Registry:
 def _manifest_of(data: dict, folder: Path) -> Manifest:
     if data["id"] != folder.name:
         raise ValueError(f"it says it is {data['id']!r}")
+    is_adapter = data.get("kind", "adapter") == "adapter"
+    on_model = data.get("on_model") if is_adapter else folder.name
+    if on_model and not _ID.fullmatch(on_model):
+        raise ValueError(f"its model is {on_model!r}, which is no version's id")
     version = PolicyVersion(
         id=data["id"],
         base_model=str(data["base_model"]),
-        adapter_path=str(folder),
+        adapter_path=str(folder) if is_adapter else None,
         parent_id=data["parent"],
         note=str(data.get("note", "")),
         created_at=str(data["created_at"]),
+        model_path=str(folder.parent / on_model) if on_model else None,
     )
     sha256 = {str(k): str(v) for k, v in data["sha256"].items()}
     return Manifest(

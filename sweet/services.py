@@ -116,20 +116,25 @@ class Services:
 
     def seated(self, version: PolicyVersion) -> EnginePolicy:
         """A version, registered or not, in the agent's seat."""
-        model = self._model_of(version)
+        family, weights = self._models_of(version)
+        # A server offers what was trained under the name of the version's folder.
+        offered = version.adapter_path or version.model_path
         return EnginePolicy(
             version.id,
-            self._engine(model),
-            model.sampling,
+            self._engine(weights),
+            family.sampling,
             "plain" if version.base_model == EMBEDDED_MODEL else "instructed",
-            version.adapter_path,
+            offered if weights.base_url else version.adapter_path,
         )
 
-    def _model_of(self, version: PolicyVersion) -> ModelSettings:
+    def _models_of(self, version: PolicyVersion) -> tuple[ModelSettings, ModelSettings]:
+        """The settings of a version's base model, and the same with the weights that it runs on."""
         agent = self.settings.agent
-        if version.base_model == agent.model:
-            return agent
-        return ModelSettings(model=version.base_model)
+        known = version.base_model == agent.model
+        family = agent if known else ModelSettings(model=version.base_model)
+        if version.model_path and not family.base_url:
+            return family, family.model_copy(update={"model": version.model_path})
+        return family, family
 
     def _engine(self, model: ModelSettings) -> Engine:
         """The engine of a model; one model is loaded once, whoever plays on it."""
@@ -146,7 +151,7 @@ class Services:
         """
         with suppress(SweetError):
             version = self.registry.version(self.default_policy())
-            engine = self._engine(self._model_of(version))
+            engine = self._engine(self._models_of(version)[1])
             if isinstance(engine, LocalEngine):
                 hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
                 asyncio.run(hello)
@@ -187,6 +192,16 @@ class Services:
                 f"only; a simulator model plays every task that has a reference. {_SIMULATOR}"
             )
         return collaborator
+
+    def judge(self) -> tuple[str, Engine, Sampling]:
+        """The judge's name, where its model runs, and its sampling. Raises: ConfigError."""
+        model = self.settings.judge
+        if model.model == EMBEDDED_MODEL:
+            raise ConfigError(
+                "No judge is configured. Name its model with SWEET_JUDGE__MODEL, and where it "
+                "runs with SWEET_JUDGE__BASE_URL (without it: in this process)."
+            )
+        return model.model, self._engine(model), model.sampling
 
     def _simulator(self) -> list[str]:
         model = self.settings.simulator.model
@@ -332,7 +347,8 @@ class Services:
 
 def _check_models(settings: Settings) -> None:
     """Raises: ConfigError where an endpoint is given without its model's name."""
-    for role, model in (("AGENT", settings.agent), ("SIMULATOR", settings.simulator)):
+    roles = {"AGENT": settings.agent, "SIMULATOR": settings.simulator, "JUDGE": settings.judge}
+    for role, model in roles.items():
         if model.base_url and model.model == EMBEDDED_MODEL:
             raise ConfigError(
                 f"SWEET_{role}__BASE_URL is {model.base_url!r}, but no SWEET_{role}__MODEL is set. "

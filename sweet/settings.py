@@ -62,6 +62,12 @@ class SimulatorSettings(ModelSettings):
     temperature: float = Field(0.0, ge=0, le=2)  # arXiv:2503.15478: the simulator is at 0
 
 
+class JudgeSettings(ModelSettings):
+    """The same for the judge, a critic that is asked for scores; greedy, to be repeatable."""
+
+    temperature: float = Field(0.0, ge=0, le=2)
+
+
 class Settings(BaseSettings):
     """The studio's settings. Nested ones use two underscores: SWEET_AGENT__MODEL."""
 
@@ -75,6 +81,8 @@ class Settings(BaseSettings):
     agent: ModelSettings = Field(default_factory=ModelSettings)
     simulator: SimulatorSettings = Field(default_factory=SimulatorSettings)
     """The LLM simulator; while its model is "embedded" only the script plays, on Mini tasks."""
+    judge: JudgeSettings = Field(default_factory=JudgeSettings)
+    """The judge of `--algorithm sweet-judge`; while its model is "embedded" there is none."""
     max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
     sandbox_workers: int = Field(1, ge=1, le=64)
     allow_unsafe_exec: bool = False

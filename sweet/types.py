@@ -243,7 +243,11 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """A served version: a base model and, for a trained one, a PEFT adapter folder."""
+    """A served version: a base model and, for a trained one, what training made of it.
+
+    That is a PEFT adapter folder, or, where all weights were tuned, a folder with a whole model.
+    An adapter of a version that descends from a whole model has both: it belongs on that model.
+    """
 
     id: str
     base_model: str
@@ -251,6 +255,7 @@ class PolicyVersion:
     parent_id: str | None = None
     note: str = ""
     created_at: str = ""
+    model_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

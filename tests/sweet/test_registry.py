@@ -156,3 +156,44 @@ def test_a_damaged_history_is_a_clear_error(
     (tmp_path / "policies" / "promotions.jsonl").write_text("{}\n")
     with pytest.raises(PolicyError, match="Line 1"):
         registry.promoted()
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"all weights")
+    return folder
+
+
+def test_a_whole_model_is_a_version_that_runs_from_its_own_folder(
+    registry: Registry, whole: Path, tmp_path: Path
+) -> None:
+    version = registry.register(whole, "embedded", parent_id="embedded")
+    folder = str(tmp_path / "policies" / "v0001")
+    assert (version.model_path, version.adapter_path) == (folder, None)
+    assert version.base_model == "embedded"
+    assert registry.verified("v0001") == version
+
+
+def test_an_adapter_on_a_whole_model_needs_both_and_damage_to_either_is_found(
+    registry: Registry, whole: Path, adapter: Path, tmp_path: Path
+) -> None:
+    below = registry.register(whole, "embedded")
+    child = registry.register(adapter, "embedded", model_path=below.model_path)
+    assert child.model_path == below.model_path
+    assert child.adapter_path == str(tmp_path / "policies" / "v0002")
+    assert registry.verified("v0002") == child
+    (tmp_path / "policies" / "v0001" / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(PolicyError, match=r"'v0001' are missing or damaged: model.safetensors"):
+        registry.verified("v0002")
+
+
+def test_a_model_outside_the_registry_is_no_version_s(
+    registry: Registry, adapter: Path, tmp_path: Path
+) -> None:
+    registry.register(adapter, "embedded")
+    path = tmp_path / "policies" / "v0001" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "on_model": "../../elsewhere"}))
+    assert "no version's id" in registry.broken()["v0001"]
