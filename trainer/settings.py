@@ -63,6 +63,9 @@ class RoundSettings:
     fresh_per_task: int = _setting(4, "new episodes a task")  # arXiv:2503.15478: 3 or 6 a task
     fresh_set: str = _setting("mini-backend/train", "the task set of the new episodes")
     concurrency: int = _setting(32, "simulated episodes at once")  # as many as an engine batches
+    human_pairs: float = _setting(
+        1.0, "weight of what people preferred (ratings, edits, retries, likes); 0: left out"
+    )
 
     # Stage 1. Rates are for LoRA on the embedded model; the paper fully tunes 8B models at 2e-7.
     lora_rank: int = _setting(16, "of a new adapter, on all linear layers")
