@@ -17,6 +17,7 @@ from sweet.store.records import (
     RoundState,
     TaskSet,
 )
+from sweet.store.schedule import ScheduleRow
 from sweet.store.store import EpisodeStore
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "Round",
     "RoundMetric",
     "RoundState",
+    "ScheduleRow",
     "TaskSet",
 ]

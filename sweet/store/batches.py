@@ -14,6 +14,7 @@ from sweet.errors import StoreError
 from sweet.store.base import Row, StoreBase, clean, insert, one, rows, to_json
 from sweet.store.clock import normal, now_iso
 from sweet.store.lookups import new_id
+from sweet.store.processes import is_running
 from sweet.store.records import Batch, BatchState
 from sweet.store.rows import differing, to_policy
 from sweet.types import PolicyVersion
@@ -142,17 +143,6 @@ def _state(row: Row) -> BatchState:
     if row["error"] is not None:
         return BatchState.FAILED
     return BatchState.STOPPED if asked else BatchState.DONE
-
-
-def is_running(process_id: int) -> bool:
-    """Whether a process of that number lives on this machine."""
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _add_policy(db: Database, policy: PolicyVersion) -> PolicyVersion:

@@ -152,6 +152,11 @@ class Round:
     is_promoted: bool | None
     figures: Mapping[str, Any] | None
     process_id: int
+    host: str
+    keep_stage: str | None  # the stage that was asked to end with what it has
+    stage_at: str | None  # when the stage began
+    counted_at: str | None  # when its units were first counted
+    counted_from: int | None  # how many were done then
 
 
 @dataclass(frozen=True, slots=True)

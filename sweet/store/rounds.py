@@ -13,8 +13,8 @@ from sqlite_utils import Database
 
 from sweet.errors import StoreError
 from sweet.store.base import Row, StoreBase, clean, insert, one, rows, to_json
-from sweet.store.batches import is_running
 from sweet.store.clock import now_iso
+from sweet.store.processes import born, is_running
 from sweet.store.records import Round, RoundMetric, RoundState
 
 _STOPPED = "It was stopped. Resume it, or start another."
@@ -34,6 +34,7 @@ class RoundVerbs(StoreBase):
             "settings": to_json(dict(settings)),
             "host": socket.gethostname(),
             "process_id": os.getpid(),
+            "process_born": born(os.getpid()),
             "created_at": now_iso(),
             "stage": "start",
             "done": 0,
@@ -46,18 +47,45 @@ class RoundVerbs(StoreBase):
 
         return self._write(job, durable=True)
 
-    def resume_round(self, round_id: str) -> Round:
-        """The round, running again in this process. Raises: StoreError where it is done."""
+    def resume_round(self, round_id: str, process_id: int | None = None) -> Round:
+        """The round, running again in this process, or in that of another number.
+
+        Raises: StoreError where it is done.
+        """
         if self.round(round_id).state is RoundState.DONE:
             raise StoreError(f"The round {round_id} is done; there is nothing to resume.")
-        host, process_id = socket.gethostname(), os.getpid()
-        change = "host = ?, process_id = ?, ended_at = NULL, error = NULL"
-        return self._set_round(round_id, change, host, process_id)
+        process_id = process_id or os.getpid()
+        who = (socket.gethostname(), process_id, born(process_id))
+        change = "host = ?, process_id = ?, process_born = ?, ended_at = NULL, error = NULL"
+        return self._set_round(round_id, change, *who)
 
     def round_at(self, round_id: str, stage: str, done: int = 0, total: int = 0) -> Round:
-        """The round, now as far as `done` of `total` units of a stage."""
-        change = "stage = ?, done = ?, total = ?"
-        return self._set_round(round_id, change, stage, done, total)
+        """The round, now as far as `done` of `total` units of a stage.
+
+        The first count of a stage (`total` above 0) is what its speed is measured from.
+        """
+
+        def job(db: Database) -> Round:
+            row, at = _need(db, round_id), now_iso()
+            begins = total == 0 or row["stage"] != stage
+            counts = begins or row["total"] != total
+            new = {
+                "stage": clean(stage),
+                "done": done,
+                "total": total,
+                "stage_at": at if begins else row["stage_at"],
+                "counted_at": at if counts else row["counted_at"],
+                "counted_from": done if counts else row["counted_from"],
+            }
+            change = ", ".join(f"{name} = ?" for name in new)
+            db.execute(f"UPDATE rounds SET {change} WHERE id = ?", [*new.values(), round_id])
+            return _to_round(_need(db, round_id))
+
+        return self._write(job, durable=False)
+
+    def keep_round(self, round_id: str) -> Round:
+        """The round, asked to end the stage that it is at with what that stage has so far."""
+        return self._set_round(round_id, "keep_stage = stage")
 
     def end_round(
         self,
@@ -77,8 +105,8 @@ class RoundVerbs(StoreBase):
         return self._set_round(round_id, "ended_at = ?, error = ?", now_iso(), error)
 
     def stop_round(self, round_id: str) -> Round:
-        """The round, given up by its process; it can be resumed."""
-        return self._set_round(round_id, "process_id = 0")
+        """The round, given up by its process; it can be resumed, and then runs to its end."""
+        return self._set_round(round_id, "process_id = 0, keep_stage = NULL")
 
     def round(self, round_id: str) -> Round:
         """The round and how far it is. Raises: StoreError where there is none."""
@@ -157,6 +185,11 @@ def _to_round(row: Row) -> Round:
         is_promoted=None if row["is_promoted"] is None else bool(row["is_promoted"]),
         figures=json.loads(row["figures"]) if row["figures"] else None,
         process_id=row["process_id"],
+        host=row["host"],
+        keep_stage=row["keep_stage"],
+        stage_at=row["stage_at"],
+        counted_at=row["counted_at"],
+        counted_from=row["counted_from"],
     )
 
 
@@ -164,5 +197,7 @@ def _state(row: Row) -> RoundState:
     if row["ended_at"] is not None:
         return RoundState.FAILED if row["error"] is not None else RoundState.DONE
     here = row["host"] == socket.gethostname()
-    gone = not row["process_id"] or (here and not is_running(row["process_id"]))
+    gone = not row["process_id"] or (
+        here and not is_running(row["process_id"], row["process_born"])
+    )
     return RoundState.LOST if gone else RoundState.RUNNING

@@ -254,6 +254,33 @@ def m004_rounds(db: Database) -> None:
         _refuse(db, table, "DELETE")
 
 
+_SCHEDULE = """
+ALTER TABLE rounds ADD COLUMN process_born REAL;  -- seconds after the machine's start
+ALTER TABLE rounds ADD COLUMN keep_stage TEXT;    -- to end early with what it has
+ALTER TABLE rounds ADD COLUMN stage_at TEXT;      -- when the stage began
+ALTER TABLE rounds ADD COLUMN counted_at TEXT;    -- when its units were first counted
+ALTER TABLE rounds ADD COLUMN counted_from INTEGER;
+
+CREATE TABLE schedule (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  every_episodes INTEGER NOT NULL CHECK (every_episodes >= 0),
+  every_hours REAL NOT NULL CHECK (every_hours >= 0),
+  settings TEXT NOT NULL,     -- JSON object
+  since TEXT,                 -- episodes count from here on
+  next_at TEXT,
+  last_at TEXT,
+  last_round_id TEXT,
+  last_error TEXT NOT NULL
+) STRICT;
+"""
+
+
+@MIGRATIONS()
+def m005_schedule(db: Database) -> None:
+    """Rounds that start by themselves; which process runs one, and how fast."""
+    db.executescript(_SCHEDULE)
+
+
 def migration_names() -> list[str]:
     """All migrations of this version, oldest first; their number is the schema's version."""
     with Database(memory=True) as empty:

@@ -23,6 +23,7 @@ from sweet.store.log import LogVerbs
 from sweet.store.prepare import prepare
 from sweet.store.records import Backup
 from sweet.store.rounds import RoundVerbs
+from sweet.store.schedule import ScheduleVerbs
 from sweet.store.schema import migration_names
 from sweet.store.tasks import TaskVerbs
 from sweet.store.writer import Writer
@@ -39,6 +40,7 @@ class EpisodeStore(
     BatchVerbs,
     PolicyVerbs,
     RoundVerbs,
+    ScheduleVerbs,
 ):
     """An open log. `EpisodeStore.open(path)`; close it, or use it in a `with`."""
 
