@@ -281,6 +281,40 @@ def m005_schedule(db: Database) -> None:
     db.executescript(_SCHEDULE)
 
 
+_CANDIDATES = """
+CREATE TABLE rankings (       -- what a critic said of a turn's candidates; its newest counts
+  seq INTEGER PRIMARY KEY,
+  episode_id TEXT NOT NULL,
+  turn_index INTEGER NOT NULL,
+  critic TEXT NOT NULL,       -- as in advantages
+  created_at TEXT NOT NULL,
+  FOREIGN KEY (episode_id, turn_index) REFERENCES turns (episode_id, turn_index)
+) STRICT;
+CREATE INDEX rankings_turn ON rankings (episode_id, turn_index);
+
+CREATE TABLE candidates (
+  ranking_seq INTEGER NOT NULL REFERENCES rankings (seq),
+  candidate_index INTEGER NOT NULL,  -- in the order they were drawn
+  text TEXT NOT NULL,         -- the message, as the critic read it
+  drawn INTEGER NOT NULL CHECK (drawn > 0),          -- how often
+  is_ended INTEGER NOT NULL CHECK (is_ended IN (0, 1)),  -- 0: the token limit cut it
+  score REAL NOT NULL,
+  chosen INTEGER NOT NULL CHECK (chosen >= 0),       -- in so many pairs
+  rejected INTEGER NOT NULL CHECK (rejected >= 0),   -- the same
+  PRIMARY KEY (ranking_seq, candidate_index)
+) STRICT;
+"""
+
+
+@MIGRATIONS()
+def m006_candidates(db: Database) -> None:
+    """What else could have been said at a turn, as critics ranked it."""
+    db.executescript(_CANDIDATES)
+    for table in ("rankings", "candidates"):
+        for what in ("UPDATE", "DELETE"):
+            _refuse(db, table, what)
+
+
 def migration_names() -> list[str]:
     """All migrations of this version, oldest first; their number is the schema's version."""
     with Database(memory=True) as empty:

@@ -91,7 +91,7 @@ def test_a_new_log_needs_no_backup(path):
 
 
 def test_a_migration_that_fails_leaves_the_log_as_it_was(path, monkeypatch):
-    make_older(path, NAMES[-1])
+    make_older(path, "m004_rounds")
     before = schema(path)
     broken = "CREATE TABLE half (id INTEGER); CREATE TABLE tasks (id INTEGER);"
     monkeypatch.setattr("sweet.store.schema._ROUNDS", broken)
