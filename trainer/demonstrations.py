@@ -84,11 +84,11 @@ def random_spec(rng: random.Random) -> Spec:
     """
     while True:
         luck = rng.random()
-        if luck < 0.5:
+        if luck < 0.45:
             family = rng.choice(families())
         else:
             made_up = [_made_up_word(rng) for _ in range(rng.randint(1, 2))]
-            family = compose(rng, training_things(), made_up if luck > 0.75 else ())
+            family = compose(rng, training_things(), made_up if luck > 0.62 else ())
         spec = draw_spec(family, rng)
         if split_of(spec) == "train":
             return spec

@@ -24,6 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from sweet.tasks.mini_backend import draw_spec, reference, split_of
 from sweet.tasks.mini_families import families
 from sweet.types import Message
+from trainer.attention import register
 from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, Style, demonstrate, dialogue, random_spec
 from trainer.tokenizer import build_tokenizer
 
@@ -42,7 +43,7 @@ class PretrainSettings:
     heads: int = 5
     mlp: int = 432
     context_tokens: int = 1024
-    steps: int = 5800
+    steps: int = 6400
     dialogues: int = 16  # a step
     warmup: int = 100
     decay: float = 0.67  # the last part of the run
@@ -114,6 +115,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings) 
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
+            attn_implementation=register(),
         )
     )
 
@@ -144,11 +146,13 @@ def _update(
 ) -> float:
     model.train()
     device = model.device
-    with torch.autocast(device.type, torch.bfloat16):
-        logits = model(batch.ids[:, :-1].to(device)).logits
     targets, weights = batch.ids[:, 1:].to(device), batch.weights[:, 1:].to(device)
-    each = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
-    loss = (each * weights.flatten()).sum() / weights.sum()
+    trained = weights > 0
+    with torch.autocast(device.type, torch.bfloat16):
+        hidden = model.model(batch.ids[:, :-1].to(device)).last_hidden_state
+        logits = model.lm_head(hidden[trained]).float()
+    each = F.cross_entropy(logits, targets[trained], reduction="none")
+    loss = (each * weights[trained]).sum() / weights.sum()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:

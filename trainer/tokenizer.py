@@ -2,7 +2,7 @@
 
 `base fee` and `base_fee` share their word tokens (spaces are implied, the underscore is a joiner),
 so a detail that is asked for in words is found again by name in code. Unknown words fall back to
-letters. It is an ordinary `tokenizers` file that transformers and vLLM load.
+pairs of letters: short enough to be copied, and seldom twice in a word. It is an ordinary `tokenizers` file that transformers and vLLM load.
 """
 
 from __future__ import annotations
@@ -72,13 +72,24 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
 
 
 def _vocabulary() -> list[str]:
-    """Special tokens, letters, numbers, and every word common in the training dialogues."""
+    """Special tokens, letters, their pairs, numbers, and every word common in the dialogues."""
     marks = [*string.punctuation, *["<=", ">=", "==", "!=", "+=", "-=", "*=", "/=", "//", "**"]]
     pieces = list(string.ascii_letters + string.digits)
     numbers = [str(n) for n in (*range(10, 200), *range(200, 2001, 50))]
-    words = [w for w, n in _word_counts().most_common() if n >= 20 and len(w) > 1]
+    counts = _word_counts()
+    words = [w for w, n in counts.most_common() if n >= 20 and len(w) > 1]
+    pieces += _pairs({w: n for w, n in counts.items() if n < 20})
     tokens = [*SPECIAL, *_NEWLINES, *marks, *pieces, *(f"##{p}" for p in pieces), *numbers, *words]
     return list(dict.fromkeys(tokens))
+
+
+def _pairs(rare: dict[str, int]) -> list[str]:
+    """Pairs of letters common in words that have no token of their own."""
+    counts: Counter[str] = Counter()
+    for word, n in rare.items():
+        for at in range(len(word) - 1):
+            counts[word[at : at + 2]] += n
+    return [pair for pair, n in counts.most_common() if n >= 200]
 
 
 @cache
