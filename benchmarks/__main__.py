@@ -15,13 +15,18 @@ import benchmarks
 from benchmarks.comparison import Comparison
 from sweet.errors import SweetError
 
-NO_BENCHMARKS = ("__main__", "comparison")
+NO_BENCHMARKS = ("__main__", "comparison", "plot", "results")
+BY_NAME_ALONE = ("sweet",)  # takes hours
 
 
 def names() -> list[str]:
     """The benchmarks there are."""
     found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
     return sorted(name for name in found if name not in NO_BENCHMARKS)
+
+
+def _quick() -> list[str]:
+    return [name for name in names() if name not in BY_NAME_ALONE]
 
 
 def run(name: str) -> list[Comparison]:
@@ -32,12 +37,17 @@ def run(name: str) -> list[Comparison]:
 def main(arguments: list[str] | None = None) -> int:
     """Run and print; the exit status. A list of objects with --json, else a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=names(), help="one benchmark; all without it")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        choices=names(),
+        help="one benchmark; without it all but those that take hours (sweet)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     chosen = parser.parse_args(arguments)
     found = []
     try:
-        for name in [chosen.name] if chosen.name else names():
+        for name in [chosen.name] if chosen.name else _quick():
             found += run(name)
     except SweetError as e:
         print(f"The benchmark could not be run: {e}", file=sys.stderr)

@@ -54,12 +54,13 @@ def measure_embedded(model: Path | None = None, n: int = 500) -> dict:
 
 async def _measure(model: Path, n: int) -> dict:
     engine = LocalEngine(model)
+    policy = EnginePolicy("embedded", engine, ModelSettings().sampling, "plain")
     with Sandbox.start() as sandbox:
         evaluator = BackendEvaluator(sandbox)
         sets = {split: list(generate(split, n, SEED)) for split in ("test", "families")}
         figures: dict = {}
         for split, rows in sets.items():
-            episodes = await play(engine, evaluator, rows)
+            episodes = await play(policy, evaluator, rows, SEED)
             figures[split] = success(episodes)
             whole = [e for e, row in zip(episodes, rows, strict=True) if _asked_all(e, row)]
             figures[f"{split}, own episodes in which every detail was asked"] = success(whole)
@@ -73,15 +74,14 @@ async def _measure(model: Path, n: int) -> dict:
 
 
 async def play(
-    engine: Engine, evaluator: BackendEvaluator, rows: Sequence[TaskRow]
+    policy: EnginePolicy, evaluator: BackendEvaluator, rows: Sequence[TaskRow], seed: int
 ) -> list[Episode]:
     """One scored episode a task, with the scripted collaborator, in the rows' order."""
-    policy = EnginePolicy("embedded", engine, ModelSettings().sampling, "plain")
     with tempfile.TemporaryDirectory() as folder:
         store = EpisodeStore.open(Path(folder) / "measure.db")
         store.add_tasks(rows)
         rollout = Rollout(store, policy, lambda _: ScriptedCollaborator(), evaluator)
-        todo = assignments(rows, len(rows), SEED)
+        todo = assignments(rows, len(rows), seed)
         done = [o async for o in rollout.run(todo, concurrency=CONCURRENCY)]
         store.close()
     return [o.episode for o in sorted(done, key=lambda o: o.assignment.index) if o.episode]

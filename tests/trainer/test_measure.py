@@ -11,6 +11,8 @@ from evaluators.sandbox import Sandbox
 from sweet.engines import EMBEDDED_DIR
 from sweet.engines.local import LocalEngine
 from sweet.parsing import parse_action
+from sweet.policy import EnginePolicy
+from sweet.settings import ModelSettings
 from sweet.tasks.mini_backend import generate
 from sweet.types import Message, Sampling
 from trainer.measure import all_told_answers, is_right, play, success, understood
@@ -45,7 +47,8 @@ def test_answers_are_right_when_every_detail_was_told(engine, evaluator):
 
 
 def test_the_shipped_agent_succeeds_sometimes_and_leaves_room_to_learn(engine, evaluator):
-    figures = success(asyncio.run(play(engine, evaluator, ROWS)))
+    policy = EnginePolicy("embedded", engine, ModelSettings().sampling, "plain")
+    figures = success(asyncio.run(play(policy, evaluator, ROWS, seed=5)))
     assert figures["n"] == len(ROWS) and figures["unscored"] == 0
     assert 0.15 <= figures["share"] <= 0.5
 

@@ -1,0 +1,244 @@
+"""A study's findings → `docs/results/SET.json`, `docs/results.md` and its plot."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy
+
+from benchmarks.plot import svg
+
+RESAMPLES = 2000
+ORDER = ("base", "rft", "mtdpo", "sweet-nohidden", "sweet", "sweet-2")
+NAMES = {
+    "base": "base",
+    "rft": "rejection fine-tuning",
+    "mtdpo": "multi-turn DPO",
+    "sweet-nohidden": "SWEET-RL, critic without hidden information",
+    "sweet": "SWEET-RL",
+    "sweet-2": "SWEET-RL, two rounds",
+}
+PAPER = (  # arXiv:2503.15478: % tests, % success of Llama-3.1-8B on ColBench's backend test tasks
+    ("base", 34.2, 22.4),
+    ("rft", 40.9, 28.2),
+    ("mtdpo", 48.0, 34.4),
+    ("sweet", 56.8, 40.4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One method from one seed's episodes: its outcome on each test task; None: not scored."""
+
+    method: str
+    seed: int
+    tasks: int  # learned from
+    episodes: int  # learned from
+    successes: list[float | None]
+    tests_passed: list[float | None]
+    turns: list[int]
+    stage_seconds: dict[str, float]
+
+
+def summary(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """A row a method: figures with 95 % intervals, and its gain on every other method."""
+    by_method: dict[str, list[Finding]] = defaultdict(list)
+    for found in findings:
+        by_method[found.method].append(found)
+    return [_row(method, by_method) for method in ORDER if method in by_method]
+
+
+def _row(method: str, by_method: dict[str, list[Finding]]) -> dict[str, Any]:
+    found = by_method[method]
+    outcomes = [f.successes for f in found]
+    seconds = [f.stage_seconds for f in found if f.stage_seconds]
+    stages = {name: fmean(s.get(name, 0.0) for s in seconds) for name in (seconds or [{}])[0]}
+    return {
+        "method": method,
+        "n": sum(value is not None for one in outcomes for value in one),
+        "unscored": sum(value is None for one in outcomes for value in one),
+        "seeds": len(found),
+        "success_rate": _mean(outcomes),
+        "success_ci95": interval(outcomes),
+        "success_by_seed": [_mean([one]) for one in outcomes],
+        "tests_passed": _mean([f.tests_passed for f in found]),
+        "tests_passed_ci95": interval([f.tests_passed for f in found]),
+        "mean_turns": fmean(turns for f in found for turns in f.turns),
+        "minutes": sum(stages.values()) / 60 if stages else None,
+        "stage_seconds": {name: round(value, 1) for name, value in stages.items()},
+        "gain_on": {
+            other: {"gain": _mean(both), "ci95": interval(both)}
+            for other in by_method
+            if other != method and (both := _differences(found, by_method[other]))
+        },
+    }
+
+
+def _differences(ours: list[Finding], theirs: list[Finding]) -> list[list[float | None]]:
+    """Success minus the other method's, seed by seed and task by task."""
+    others = {f.seed: f.successes for f in theirs}
+    return [
+        [
+            None if a is None or b is None else a - b
+            for a, b in zip(f.successes, others[f.seed], strict=True)
+        ]
+        for f in ours
+        if f.seed in others
+    ]
+
+
+def _mean(outcomes: Iterable[Sequence[float | None]]) -> float | None:
+    known = [value for one in outcomes for value in one if value is not None]
+    return fmean(known) if known else None
+
+
+def interval(outcomes: Sequence[Sequence[float | None]]) -> list[float] | None:
+    """The 95 % bootstrap interval of the mean, over seeds (rows) and tasks (columns) both."""
+    if _mean(outcomes) is None:
+        return None
+    values = numpy.array(outcomes, dtype=float)  # None becomes NaN
+    rng, (seeds, tasks) = numpy.random.default_rng(0), values.shape
+    means = [
+        numpy.nanmean(values[rng.integers(0, seeds, seeds)][:, rng.integers(0, tasks, tasks)])
+        for _ in range(RESAMPLES)
+    ]
+    return [float(bound) for bound in numpy.percentile(means, [2.5, 97.5])]
+
+
+def write_results(
+    docs: Path,
+    set_name: str,
+    table: list[dict[str, Any]],
+    by_episodes: Sequence[Finding],
+    conditions: dict[str, Any],
+) -> None:
+    """The results as JSON, as a page, and as a plot beside it."""
+    points = [
+        {
+            "method": f.method,
+            "episodes": f.episodes,
+            "success_rate": _mean([f.successes]),
+            "n": sum(value is not None for value in f.successes),
+        }
+        for f in by_episodes
+        if f.method not in ("base", "sweet-2")
+    ]
+    points.sort(key=lambda p: (ORDER.index(p["method"]), p["episodes"]))
+    found = {"conditions": conditions, "methods": table, "by_episodes": points}
+    (docs / "results").mkdir(parents=True, exist_ok=True)
+    (docs / "results" / f"{set_name}.json").write_text(json.dumps(found, indent=1) + "\n")
+    base = next((row["success_rate"] for row in table if row["method"] == "base"), None)
+    plot = docs / "images" / f"results-{set_name}.svg"
+    plot.parent.mkdir(parents=True, exist_ok=True)
+    plot.write_text(svg(points, base))
+    (docs / "results.md").write_text(page(set_name, found))
+
+
+_HOW = (
+    "Made by `python -m benchmarks sweet`. Every method learned from the same episodes, had the "
+    "same number of settings tried on validation tasks, and was then measured once on test tasks "
+    "that nothing else has seen."
+)
+_COLUMNS = (
+    "Success: all tests pass. Intervals: 95 %, bootstrap over tasks and seeds. Minutes: of a "
+    "round, mean over seeds; where a method took over episodes or candidates that another had "
+    "drawn, their time is not in it."
+)
+_PAPERS = (
+    "Not measured here: Llama-3.1-8B on ColBench's backend test tasks, 15,000 episodes, from "
+    "arXiv:2503.15478."
+)
+
+
+def page(set_name: str, found: dict[str, Any]) -> str:
+    """The results for people."""
+    conditions = "\n".join(f"- {k.replace('_', ' ')}: {v}" for k, v in found["conditions"].items())
+    return f"""# Results
+
+{_HOW}
+The numbers are in [results/{set_name}.json](results/{set_name}.json).
+
+## {set_name}/test
+
+{_table(found["methods"])}
+
+{_COLUMNS}
+
+### What one method has on another
+
+{_gains(found["methods"])}
+
+### By number of episodes
+
+![Success by number of episodes](images/results-{set_name}.svg)
+
+{_points(found["by_episodes"])}
+
+The first seed alone; the dashed line is the base model.
+
+### Conditions
+
+{conditions}
+
+## The paper's figures
+
+{_PAPERS}
+
+{_paper()}
+"""
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| method | success | by seed | tests passed | turns | minutes | n |",
+        "|" + "---|" * 7,
+    ]
+    for row in rows:
+        seeds = " / ".join(_percent(value) for value in row["success_by_seed"])
+        minutes = "–" if row["minutes"] is None else f"{row['minutes']:.1f}"
+        lines.append(
+            f"| {NAMES[row['method']]} | {_with(row['success_rate'], row['success_ci95'])} "
+            f"| {seeds} | {_with(row['tests_passed'], row['tests_passed_ci95'])} "
+            f"| {row['mean_turns']:.2f} | {minutes} | {row['n']} |"
+        )
+    return "\n".join(lines)
+
+
+def _gains(rows: list[dict[str, Any]]) -> str:
+    lines = ["| method | on | points of success |", "|---|---|---|"]
+    for row in rows:
+        for other, gain in row["gain_on"].items():
+            if ORDER.index(other) < ORDER.index(row["method"]):
+                found = _with(gain["gain"], gain["ci95"], sign="+")
+                lines.append(f"| {NAMES[row['method']]} | {NAMES[other]} | {found} |")
+    return "\n".join(lines)
+
+
+def _points(points: list[dict[str, Any]]) -> str:
+    lines = ["| method | episodes | success | n |", "|---|---|---|---|"]
+    for p in points:
+        success = _percent(p["success_rate"])
+        lines.append(f"| {NAMES[p['method']]} | {p['episodes']} | {success} | {p['n']} |")
+    return "\n".join(lines)
+
+
+def _paper() -> str:
+    lines = ["| method | success | tests passed |", "|---|---|---|"]
+    lines += [f"| {NAMES[m]} | {success} % | {tests} % |" for m, tests, success in PAPER]
+    return "\n".join(lines)
+
+
+def _percent(value: float | None, sign: str = "") -> str:
+    return "n/a" if value is None else f"{100 * value:{sign}.1f}"
+
+
+def _with(value: float | None, ci95: list[float] | None, sign: str = "") -> str:
+    if value is None or ci95 is None:
+        return "n/a"
+    return f"{_percent(value, sign)} [{_percent(ci95[0], sign)}, {_percent(ci95[1], sign)}]"

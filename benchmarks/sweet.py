@@ -1,0 +1,258 @@
+"""SWEET-RL against its baselines on the embedded model: what `docs/results.md` reports.
+
+1. Tune: from one seed's episodes, every method is trained with every setting of its grid, which are
+   equally many for all; the one with most success on validation tasks is taken.
+2. Prove: for every seed, new episodes are played and every method learns from the same ones; SWEET
+   goes on with a second round. Then the test tasks, the same for all, are played once.
+
+Everything is kept under `Plan.out`, a file a finding, so a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.comparison import Comparison
+from benchmarks.results import Finding, summary, write_results
+from sweet.services import Services
+from sweet.settings import Settings
+from sweet.store import Round, RoundState
+from sweet.tasks import mini_backend
+from trainer.measure import play
+from trainer.round import run_round
+from trainer.settings import RoundSettings
+from trainer.workbench import Workbench
+
+METHODS = ("rft", "mtdpo", "sweet-nohidden", "sweet")
+BASE, SECOND = "base", "sweet-2"
+SET = "mini-backend"
+DOCS = Path(__file__).parents[1] / "docs"
+POLICY_SETTINGS = ("policy_lr", "policy_epochs")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is played, trained and measured."""
+
+    out: Path = Path("build/sweet")
+    docs: Path = DOCS
+    methods: tuple[str, ...] = METHODS
+    seeds: tuple[int, ...] = (1, 2, 3)
+    tasks: int = 100  # to learn from, each seed its own
+    per_task: int = 4
+    sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
+    tune_seed: int = 0
+    rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
+    epochs: tuple[int, ...] = (1, 4)
+    validation_n: int = 200
+    test_n: int = 1000
+    test_seed: int = 314  # of tasks that nothing else has seen
+    at_once: int = os.cpu_count() or 1
+    common: tuple[tuple[str, Any], ...] = ()  # settings of every round
+
+
+def run(plan: Plan | None = None) -> list[Comparison]:
+    """SWEET's success on test tasks against every other method's, in percent; takes hours."""
+    plan = plan or Plan()
+    plan.out.mkdir(parents=True, exist_ok=True)
+    chosen = _tuned(plan)
+    studies = [(plan, chosen, seed, plan.tasks) for seed in plan.seeds]
+    studies += [(plan, chosen, plan.seeds[0], tasks) for tasks in plan.sizes]
+    findings = [found for some in _in_processes(plan, study, studies) for found in some]
+    table = summary([f for f in findings if f.tasks == plan.tasks])
+    sizes = [f for f in findings if f.seed == plan.seeds[0]]
+    write_results(plan.docs, SET, table, sizes, _conditions(plan, chosen))
+    by_name = {row["method"]: row for row in table}
+    sweet = by_name.get("sweet") or table[-1]
+    return [
+        Comparison(
+            f"{sweet['method']} vs {name}, % success on {SET}/test",
+            100 * sweet["success_rate"],
+            100 * row["success_rate"],
+            f"{row['n']} episodes each, {len(plan.seeds)} seeds",
+        )
+        for name, row in by_name.items()
+        if name != sweet["method"] and row["success_rate"]
+    ]
+
+
+def study(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int, tasks: int) -> list[Finding]:
+    """All methods from one seed's episodes, on the test tasks."""
+    folder = plan.out / f"seed-{seed}-{tasks}"
+    found = []
+    with Services(Settings(data=folder)) as services:
+        versions: dict[str, Round | None] = {BASE: None}
+        for method in sorted(plan.methods, key=lambda m: m != "sweet"):  # it draws for the others
+            settings = _settings(plan, method, seed, tasks, chosen[method])
+            versions[method] = _finished(services, settings)
+            if method == "sweet" and tasks == plan.tasks:
+                versions[SECOND] = _finished(services, _second(settings, versions[method]))
+        if tasks != plan.tasks:
+            del versions[BASE]  # it learned from none
+        for method, round_ in versions.items():
+            found.append(_finding(plan, services, folder, method, round_, seed, tasks))
+    return found
+
+
+def _settings(
+    plan: Plan, method: str, seed: int, tasks: int, chosen: dict[str, Any], validation: int = 20
+) -> RoundSettings:
+    """A round of `method`; the first one plays the episodes, the others find them in the log."""
+    values: dict[str, Any] = {
+        "algorithm": method,
+        "policy": "embedded",
+        "from_policy": "embedded",
+        "seed": seed,
+        "threads": 1,
+        "fresh_tasks": tasks,
+        "fresh_per_task": plan.per_task,
+        "validation_n": validation,
+        "promote": "never",
+    }
+    return RoundSettings(**{**values, **dict(plan.common), **chosen})
+
+
+def _second(settings: RoundSettings, first: Round | None) -> RoundSettings:
+    """The round after `first`, from new episodes of new tasks."""
+    assert first is not None and first.version_id
+    version = first.version_id
+    return replace(settings, policy=version, from_policy=version, seed=settings.seed + 1000)
+
+
+def _finished(services: Services, settings: RoundSettings) -> Round:
+    """The round with these settings: the one in the log, gone on with if it broke off, or a new.
+
+    Only the first round of a seed plays episodes; candidates, drawn by the seed from the same
+    policy, are taken over from an earlier round.
+    """
+    wanted = settings.as_dict()
+    known = services.store.rounds(1000)
+    for round_ in known:
+        if round_.settings == wanted and round_.state is RoundState.DONE:
+            return round_
+        if round_.settings == wanted:
+            return run_round(services, resume=round_.id)
+    done = [r for r in known if r.state is RoundState.DONE and _is_like(r.settings, wanted)]
+    bench = Workbench.new(services, settings)
+    if done:
+        _take_over(bench, done)
+    return run_round(services, resume=bench.id)
+
+
+def _is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one[name] == other[name] for name in ("policy", "seed", "fresh_tasks"))
+
+
+def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
+    """What rounds with the same episodes found before: stages that don't depend on what differs."""
+    rounds = bench.folder.parent
+    shutil.copy(rounds / done[-1].id / "01-collect.json", bench.folder)
+    for round_ in done:
+        if (drawn := rounds / round_.id / "candidates.jsonl").exists():
+            shutil.copy(drawn, bench.folder)
+        differs = {k for k, v in round_.settings.items() if v != bench.settings.as_dict()[k]}
+        if differs <= set(POLICY_SETTINGS):
+            for path in (rounds / round_.id).glob("0[1-5]-*.json"):
+                if not path.name.endswith("policy.json"):
+                    shutil.copy(path, bench.folder)
+            if (critic := rounds / round_.id / "critic").exists():
+                shutil.copytree(critic, bench.folder / "critic", dirs_exist_ok=True)
+            return
+
+
+def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Each method's settings with most success on validation tasks."""
+    grid = [dict(zip(POLICY_SETTINGS, values, strict=True)) for values in _grid(plan)]
+    todo = [(plan, method, grid) for method in plan.methods]
+    return dict(_in_processes(plan, _tune, todo))
+
+
+def _grid(plan: Plan) -> Iterable[tuple[float, int]]:
+    return product(plan.rates, plan.epochs)
+
+
+def _tune(plan: Plan, method: str, grid: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    path = plan.out / f"tuned-{method}.json"
+    if not path.exists():
+        with Services(Settings(data=plan.out / f"tune-{method}")) as services:
+            tried = []
+            for chosen in grid:
+                n = plan.validation_n
+                settings = _settings(plan, method, plan.tune_seed, plan.tasks, chosen, n)
+                figures = _finished(services, settings).figures or {}
+                tried.append({**chosen, **figures["child"], "gain": figures["gain"]})
+        path.write_text(json.dumps(tried, indent=1) + "\n")
+    tried = json.loads(path.read_text())
+    best = max(tried, key=lambda one: one["success_rate"] or 0.0)
+    return method, {name: best[name] for name in POLICY_SETTINGS}
+
+
+def _finding(
+    plan: Plan,
+    services: Services,
+    folder: Path,
+    method: str,
+    round_: Round | None,
+    seed: int,
+    tasks: int,
+) -> Finding:
+    """A method's outcomes on the test tasks, played once and kept."""
+    path = folder / f"test-{method}.json"
+    if not path.exists():
+        rows = list(mini_backend.generate("test", plan.test_n, plan.test_seed))
+        policy = services.policy(str(round_.version_id) if round_ else "embedded")
+        episodes = asyncio.run(play(policy, services.backend_evaluator(), rows, seed))
+        rewards = [e.reward for e in episodes]
+        found = Finding(
+            method,
+            seed,
+            tasks,
+            tasks * plan.per_task,
+            [None if r is None else float(r.value >= 1) for r in rewards],
+            [None if r is None else r.components["tests_passed"] for r in rewards],
+            [len(e.turns) for e in episodes],
+            _stage_seconds(folder, round_) if round_ else {},
+        )
+        path.write_text(json.dumps(asdict(found)) + "\n")
+    return Finding(**json.loads(path.read_text()))
+
+
+def _stage_seconds(folder: Path, round_: Round) -> dict[str, float]:
+    stages = sorted((folder / "rounds" / round_.id).glob("0*.json"))
+    return {path.stem[3:]: json.loads(path.read_text())["seconds"] for path in stages}
+
+
+def _in_processes(plan: Plan, work: Any, todo: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """`work` of each, some at once, in their order."""
+    if plan.at_once == 1:
+        return [work(*one) for one in todo]
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(plan.at_once, mp_context=spawn) as pool:
+        return list(pool.map(work, *zip(*todo, strict=True)))
+
+
+def _conditions(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "model": "embedded",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {plan.at_once} processes",
+        "episodes_to_learn_from": plan.tasks * plan.per_task,
+        "train_tasks": plan.tasks,
+        "test_tasks": plan.test_n,
+        "test_seed": plan.test_seed,
+        "seeds": list(plan.seeds),
+        "chosen_on_validation": chosen,
+        "settings_tried_each": len(list(_grid(plan))),
+        "validation_tasks": plan.validation_n,
+        "interval": "95 % bootstrap over tasks and seeds",
+    }

@@ -1,0 +1,71 @@
+"""The study of SWEET-RL and its baselines: its figures by hand, and a tiny one with real rounds."""
+
+import json
+import math
+
+import pytest
+
+from benchmarks.results import Finding, interval, summary
+from benchmarks.sweet import Plan, run
+
+
+def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
+    turns = [2] * len(successes)
+    return Finding(method, seed, 5, 10, successes, successes, turns, {"collect": 30.0})
+
+
+def test_a_gain_is_taken_task_by_task_and_seed_by_seed():
+    base = [_finding("base", 1, [0.0, 0.0, 1.0, None]), _finding("base", 2, [0.0, 1.0, 0.0, 0.0])]
+    sweet = [_finding("sweet", 1, [1.0, 0.0, 1.0, 1.0]), _finding("sweet", 2, [1.0, 1.0, 0.0, 1.0])]
+    rows = {row["method"]: row for row in summary([*sweet, *base])}
+    assert list(rows) == ["base", "sweet"]
+    assert (rows["base"]["n"], rows["base"]["unscored"], rows["sweet"]["n"]) == (7, 1, 8)
+    assert rows["sweet"]["success_by_seed"] == [0.75, 0.75]
+    assert rows["sweet"]["gain_on"]["base"]["gain"] == pytest.approx(3 / 7)
+    low, high = rows["sweet"]["gain_on"]["base"]["ci95"]
+    assert 0 <= low < 3 / 7 < high <= 1
+
+
+def test_what_was_never_scored_has_no_figure():
+    (row,) = summary([_finding("base", 1, [None, None])])
+    assert row["success_rate"] is None and row["success_ci95"] is None and row["n"] == 0
+
+
+def test_an_interval_covers_seeds_as_well_as_tasks():
+    alike = interval([[1.0, 0.0] * 200, [1.0, 0.0] * 200])
+    apart = interval([[1.0] * 400, [0.0] * 400])
+    assert alike and 0.44 < alike[0] < 0.5 < alike[1] < 0.56
+    assert apart == [0.0, 1.0]
+
+
+def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_was(tmp_path):
+    common = {"candidates": 3, "critic_epochs": 1, "policy_least": 2, "validation_n": 2}
+    plan = Plan(
+        out=tmp_path / "out",
+        docs=tmp_path / "docs",
+        methods=("mtdpo", "sweet"),
+        seeds=(1,),
+        tasks=6,
+        per_task=3,
+        sizes=(),
+        rates=(1e-4,),
+        epochs=(1,),
+        validation_n=2,
+        test_n=4,
+        at_once=1,
+        common=tuple(common.items()),
+    )
+    run(plan)
+    found = json.loads((plan.docs / "results" / "mini-backend.json").read_text())
+    assert [row["method"] for row in found["methods"]] == ["base", "mtdpo", "sweet", "sweet-2"]
+    assert all(row["n"] == 4 and row["seeds"] == 1 for row in found["methods"])
+    collected = [
+        json.loads(path.read_text())
+        for path in sorted((plan.out / "seed-1-6" / "rounds").glob("*/01-collect.json"))
+    ]
+    assert len({c["data_hash"] for c in collected}) == 2  # the second round has its own
+    assert "SWEET-RL, two rounds" in (plan.docs / "results.md").read_text()
+    before = {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
+    compared = run(plan)
+    assert before == {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
+    assert all(math.isfinite(row.theirs) for row in compared)
