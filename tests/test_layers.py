@@ -51,6 +51,7 @@ RANKS = {
     "evaluators.frontend": 4,
     "evaluators.judge": 4,
     "trainer.pairs": 4,
+    "trainer.opinions": 4.2,
     "sweet.rollout": 5,
     "trainer.settings": 1,
     "trainer.fit": 4.2,

@@ -1,8 +1,9 @@
 """Episodes with rewards → preference pairs over whole episodes of one task.
 
 Backend: the task's best episode, which must have succeeded, against each worse one. Frontend:
-every two episodes whose rewards differ by 0.1 or more. Both are settings. An episode without a
-reward is in no pair: None is not 0. Equal rewards make no pair.
+every two episodes whose rewards differ by 0.1 or more. Both are settings. Of episodes that people
+rated, any two with different ratings; what an evaluator scored is never compared with a rating.
+An episode without a reward is in no pair: None is not 0. Equal rewards make no pair.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from sweet.types import (
     TaskRow,
 )
 
+RATER = "person"
+"""The evaluator of a reward that is a person's rating."""
 _EPSILON = 1e-9  # 0.9 - 0.8 is a little less than 0.1
 
 
@@ -51,6 +54,11 @@ RULES: Mapping[TaskKind, PairRule] = MappingProxyType(
     }
 )
 
+RATED = PairRule(best_only=False)
+"""Grades are few and each was thought about: any two that differ."""
+
+_Group = tuple[str, PairSource]  # a task's id, and who judged its episodes
+
 
 def episode_pairs(
     episodes: Iterable[Episode],
@@ -63,13 +71,14 @@ def episode_pairs(
     would help.
     """
     given = list(episodes)
-    by_task = _scored(given, rows)
+    groups = _scored(given, rows)
     pairs: list[PreferencePair] = []
-    for task_id, group in by_task.items():
+    for (task_id, source), group in groups.items():
         task = rows[task_id].task
-        pairs += [_pair(task, *sides) for sides in _sides(group, rules[task.kind])]
+        rule = RATED if source is PairSource.HUMAN else rules[task.kind]
+        pairs += [_pair(task, *sides) for sides in _sides(group, rule)]
     if not pairs:
-        raise TrainingError(_why_none(len(given), by_task))
+        raise TrainingError(_why_none(len(given), groups))
     return pairs
 
 
@@ -94,14 +103,22 @@ def reward_of(episode: Episode) -> float:
     return episode.reward.value
 
 
-def _scored(episodes: Sequence[Episode], rows: Mapping[str, TaskRow]) -> dict[str, list[Episode]]:
-    """The episodes that can be in a pair, by task: scored, with something said, each once."""
+def source_of(episode: Episode) -> PairSource:
+    """Who judged the episode: an evaluator (OUTCOME), or a person who rated it (HUMAN)."""
+    rated = episode.reward is not None and episode.reward.evaluator == RATER
+    return PairSource.HUMAN if rated else PairSource.OUTCOME
+
+
+def _scored(
+    episodes: Sequence[Episode], rows: Mapping[str, TaskRow]
+) -> dict[_Group, list[Episode]]:
+    """The episodes that can be in a pair, in groups: scored, with something said, each once."""
     usable = {e.id: e for e in episodes if e.reward is not None and e.turns}
     _check_known(rows, [e.task_id for e in usable.values()])
-    by_task: dict[str, list[Episode]] = {}
+    groups: dict[_Group, list[Episode]] = {}
     for episode in usable.values():
-        by_task.setdefault(episode.task_id, []).append(episode)
-    return by_task
+        groups.setdefault((episode.task_id, source_of(episode)), []).append(episode)
+    return groups
 
 
 def _sides(group: Sequence[Episode], rule: PairRule) -> Iterator[tuple[Episode, Episode]]:
@@ -130,31 +147,33 @@ def _pair(task: Task, chosen: Episode, rejected: Episode) -> PreferencePair:
         chosen=chosen.turns,
         rejected=rejected.turns,
         scores=(reward_of(chosen), reward_of(rejected)),
-        source=PairSource.OUTCOME,
+        source=source_of(chosen),
         episode_ids=(chosen.id, rejected.id),
     )
 
 
-def _why_none(given: int, by_task: Mapping[str, Sequence[Episode]]) -> str:
-    scored = sum(map(len, by_task.values()))
+def _why_none(given: int, groups: Mapping[_Group, Sequence[Episode]]) -> str:
+    scored = sum(map(len, groups.values()))
     if scored < 2:
         return (
             f"Too few episodes to learn from: {scored} of {given} have a reward. At least two "
             "scored episodes of the same task are needed; collect more, or score those there are."
         )
-    if all(len(group) < 2 for group in by_task.values()):
+    tasks = {task_id for task_id, _ in groups}
+    if all(len(group) < 2 for group in groups.values()):
+        judged = "" if len(tasks) == scored else " and judged in the same way (by tests, or rated)"
         return (
-            f"No two of the {scored} scored episodes are of the same task, so none can be "
+            f"No two of the {scored} scored episodes are of the same task{judged}, so none can be "
             "compared. Collect several episodes for each task."
         )
-    rewards = [reward_of(e) for group in by_task.values() for e in group]
+    rewards = [reward_of(e) for group in groups.values() for e in group]
     if max(rewards) == min(rewards):
         return (
             f"All {scored} scored episodes have the same reward, {rewards[0]:g}, so none is "
             "better than another. Collect more episodes, of easier or harder tasks."
         )
     return (
-        f"None of {len(by_task)} tasks with {scored} scored episodes has two whose rewards differ "
+        f"None of {len(tasks)} tasks with {scored} scored episodes has two whose rewards differ "
         f"as the rule asks (rewards from {min(rewards):g} to {max(rewards):g}). Collect more "
         "episodes for each task, or relax the rule."
     )
