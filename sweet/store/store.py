@@ -16,6 +16,7 @@ from sweet.errors import StoreError
 from sweet.store.arrivals import ArrivalVerbs
 from sweet.store.backup import copy_database, integrity_problems
 from sweet.store.batches import BatchVerbs, PolicyVerbs
+from sweet.store.candidates import CandidateVerbs
 from sweet.store.connection import Readers, store_errors
 from sweet.store.episodes import EpisodeVerbs
 from sweet.store.forks import ForkVerbs
@@ -40,6 +41,7 @@ class EpisodeStore(
     BatchVerbs,
     PolicyVerbs,
     RoundVerbs,
+    CandidateVerbs,
     ScheduleVerbs,
 ):
     """An open log. `EpisodeStore.open(path)`; close it, or use it in a `with`."""
