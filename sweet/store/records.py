@@ -170,33 +170,61 @@ class RoundMetric:
     value: float
 
 
+class Choice(StrEnum):
+    """What was voted on two sides."""
+
+    LEFT = "left"
+    RIGHT = "right"
+    TIE = "tie"
+    BOTH_BAD = "both_bad"
+    SKIP = "skip"  # no opinion
+    FAILED = "failed"  # a side failed: recorded, not voted on
+
+
+class Voter(StrEnum):
+    """Who votes."""
+
+    PERSON = "person"
+    JUDGE = "judge"  # a model
+
+
 @dataclass(frozen=True, slots=True)
-class RankedCandidate:
-    """A message the policy could have said at a turn, and what a critic made of it.
+class Comparison:
+    """Two episodes of one task side by side; which of them is left was drawn."""
 
-    `text` is the message as the critic read it; `chosen` and `rejected` count the preference
-    pairs of the round in which it was that side; `is_ended` is false where the token limit cut it.
-    """
-
-    text: str
-    drawn: int
-    score: float
-    chosen: int = 0
-    rejected: int = 0
-    is_ended: bool = True
+    id: str
+    task_id: str
+    task_set: str
+    left: str  # episode ids
+    right: str
+    left_policy: str
+    right_policy: str
+    is_blind: bool
+    created_at: str
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeCredit:
-    """What one critic said of an episode, by turn index: advantages, and candidates best first.
+class Vote:
+    """What one voter chose on a comparison. `side_named`: a side said its own name."""
 
-    Scores of candidates and advantages of turns are on the same scale. A turn that is not in
-    `advantages` is unknown, which is not 0.
-    """
+    comparison: Comparison
+    choice: Choice
+    voter: str
+    by: Voter = Voter.PERSON
+    reason: str = ""
+    side_named: bool = False
+    created_at: str = ""
 
-    critic: str
-    advantages: Mapping[int, float]
-    candidates: Mapping[int, tuple[RankedCandidate, ...]]
+    @property
+    def was_blind(self) -> bool:
+        """Whether the voter could not know who was who."""
+        return self.comparison.is_blind and not self.side_named
+
+    @property
+    def winner(self) -> str | None:
+        """The id of the episode that was preferred; None where none was."""
+        sides = {Choice.LEFT: self.comparison.left, Choice.RIGHT: self.comparison.right}
+        return sides.get(self.choice)
 
 
 @dataclass(frozen=True, slots=True)

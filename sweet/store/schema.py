@@ -315,6 +315,53 @@ def m006_candidates(db: Database) -> None:
             _refuse(db, table, what)
 
 
+_COMPARISONS = """
+CREATE TABLE comparisons (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  task_id TEXT NOT NULL REFERENCES tasks (id),
+  left_id TEXT NOT NULL REFERENCES episodes (id),  -- drawn
+  right_id TEXT NOT NULL REFERENCES episodes (id),
+  is_blind INTEGER NOT NULL CHECK (is_blind IN (0, 1)),
+  key TEXT UNIQUE,            -- of the request that made it
+  created_at TEXT NOT NULL,
+  CHECK (left_id <> right_id)
+) STRICT;
+CREATE INDEX comparisons_left ON comparisons (left_id);
+CREATE INDEX comparisons_right ON comparisons (right_id);
+
+CREATE TABLE votes (
+  seq INTEGER PRIMARY KEY,
+  comparison_id TEXT NOT NULL REFERENCES comparisons (id),
+  choice TEXT NOT NULL
+    CHECK (choice IN ('left', 'right', 'tie', 'both_bad', 'skip', 'failed')),
+  voter TEXT NOT NULL,
+  voter_kind TEXT NOT NULL CHECK (voter_kind IN ('person', 'judge')),
+  reason TEXT NOT NULL,
+  side_named INTEGER NOT NULL CHECK (side_named IN (0, 1)),  -- a side said its own name
+  key TEXT UNIQUE,            -- of the request that brought it
+  created_at TEXT NOT NULL,
+  UNIQUE (comparison_id, voter)
+) STRICT;
+
+CREATE TABLE preferences (    -- pairs that came from elsewhere; those of this log are derived
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,    -- of its content
+  content TEXT NOT NULL,      -- JSON object, as exports write it
+  created_at TEXT NOT NULL
+) STRICT;
+"""
+
+
+@MIGRATIONS()
+def m007_comparisons(db: Database) -> None:
+    """Comparisons of two episodes, votes on them, and preference pairs that were imported."""
+    db.executescript(_COMPARISONS)
+    for table in ("comparisons", "votes", "preferences"):
+        for what in ("UPDATE", "DELETE"):
+            _refuse(db, table, what)
+
+
 def migration_names() -> list[str]:
     """All migrations of this version, oldest first; their number is the schema's version."""
     with Database(memory=True) as empty:
