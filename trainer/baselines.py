@@ -11,9 +11,10 @@ from pathlib import Path
 
 from sweet.errors import TrainingError
 from sweet.types import Episode, PreferencePair, TaskRow
-from trainer.fit import FitSettings, Learner, Report
+from trainer.fit import FitSettings, Report
+from trainer.learner import Learner
 from trainer.losses import dpo_loss, nll_loss
-from trainer.whole import fit_pairs, fit_rows, read_episode, read_turns, too_long
+from trainer.whole import fit_pairs, fit_rows, read_episode, read_pairs, too_long
 
 
 def fit_whole_episodes(
@@ -32,17 +33,7 @@ def fit_whole_episodes(
 
     Source: arXiv:2503.15478, section 5. Raises: TrainingError.
     """
-    read = partial(read_turns, learner, style, reads_hidden=False)
-    read_pairs = [
-        (
-            read(rows[p.task_id], p.observation, p.chosen),
-            read(rows[p.task_id], p.observation, p.rejected),
-        )
-        for p in pairs
-    ]
-    sides = [(chosen, rejected) for chosen, rejected in read_pairs if chosen and rejected]
-    if not sides:
-        raise TrainingError(too_long(len(pairs), "pairs", learner))
+    sides = read_pairs(learner, style, pairs, rows, reads_hidden=False)
     loss = partial(dpo_loss, beta=beta, nll_coefficient=nll_coefficient)
     return fit_pairs(learner, sides, loss, settings, checkpoint=checkpoint, report=report)
 

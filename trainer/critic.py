@@ -14,14 +14,14 @@ from pathlib import Path
 
 import torch
 
-from sweet.errors import TrainingError
 from sweet.types import Episode, PreferencePair, TaskRow
 from trainer.candidates import Candidate
 from trainer.encoding import Trunk, candidate_ids
-from trainer.fit import FitSettings, Learner, Report
+from trainer.fit import FitSettings, Report
+from trainer.learner import Learner
 from trainer.losses import Credit, critic_loss
 from trainer.tree import EpisodeTree, tree_logps
-from trainer.whole import fit_pairs, read_episode, read_turns, token_logps, too_long
+from trainer.whole import fit_pairs, read_episode, read_pairs, token_logps
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,8 @@ class Critic:
 
         Raises: TrainingError, also where hidden information is missing or no pair fits the model.
         """
-        read = partial(
-            read_turns, self.learner, self.style, reads_hidden=self.settings.reads_hidden
-        )
-        sides = []
-        for pair in pairs:
-            row = rows[pair.task_id]
-            chosen = read(row, pair.observation, pair.chosen)
-            rejected = read(row, pair.observation, pair.rejected)
-            if chosen and rejected:
-                sides.append((chosen, rejected))
-        if not sides:
-            raise TrainingError(too_long(len(pairs), "pairs", self.learner))
+        reads_hidden = self.settings.reads_hidden
+        sides = read_pairs(self.learner, self.style, pairs, rows, reads_hidden=reads_hidden)
         loss = partial(
             critic_loss,
             beta=self.settings.beta,

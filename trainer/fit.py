@@ -1,9 +1,8 @@
-"""Models with a LoRA adapter to train, and the one training loop that every stage uses.
+"""The one training loop that every stage uses.
 
-A model starts where its policy is: at a copy of the parent's adapter, or at a fresh one, which
-changes nothing yet. Its reference is that start. Reference log-probabilities are computed once,
-before the first update, so no second model is held. Nothing is random in a forward pass (no
-dropout), so the first update finds a margin of 0.
+A model's reference is its own start. Reference log-probabilities are computed once, before the
+first update, so no second model is held. Nothing is random in a forward pass (no dropout), so the
+first update finds a margin of 0.
 
 The loop writes a checkpoint after each epoch. An epoch's order depends on the seed and its number
 alone: a run that was killed ends with the same numbers as one that was not.
@@ -13,24 +12,17 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from sweet.engines import EMBEDDED_DIR
-from sweet.errors import TrainingError, boundary
-from sweet.settings import EMBEDDED_MODEL
+from sweet.errors import TrainingError
+from trainer.learner import Learner
 
-START = "start"  # the parent's adapter, kept beside the trained one
-TRAINED = "default"
 LEAST_TOKENS = 64  # of a pass; a memory that can't hold them can't train
-PASS_TOKENS = {"cpu": 2048}  # as in tree.py: on CPU more saves no time
-OTHER_PASS_TOKENS = 16_384
 
 Backward = Callable[[Sequence[int], int], dict[str, float]]
 """Adds the gradient of the mean loss of some examples, in passes of at most so many tokens, and
@@ -50,92 +42,6 @@ class FitSettings:
     clip: float = 1.0  # of the gradient's norm; arXiv:2503.15478's code clips at 1 too
 
 
-@dataclass(frozen=True, slots=True)
-class Learner:
-    """A model with an adapter to train, its tokenizer, and the adapter it started from."""
-
-    model: Any
-    tokenizer: Any
-    has_parent: bool
-
-    @property
-    def context_tokens(self) -> int:
-        """The longest dialogue the model can read."""
-        config = self.model.config.get_text_config()
-        return getattr(config, "max_position_embeddings", None) or 2**31
-
-    @property
-    def pass_tokens(self) -> int:
-        """How many tokens a forward pass may have."""
-        return PASS_TOKENS.get(self.model.device.type, OTHER_PASS_TOKENS)
-
-    @contextmanager
-    def at_start(self) -> Iterator[None]:
-        """The model as it was before training."""
-        if not self.has_parent:
-            with self.model.disable_adapter():
-                yield
-            return
-        self.model.set_adapter(START, inference_mode=True)
-        try:
-            yield
-        finally:
-            self.model.set_adapter(TRAINED)
-
-    def save(self, folder: Path) -> Path:
-        """The trained adapter as a PEFT folder: whole or not at all."""
-        aside = folder.with_name(folder.name + ".new")
-        shutil.rmtree(aside, ignore_errors=True)
-        self.model.save_pretrained(aside, selected_adapters=[TRAINED])
-        shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
-        return folder
-
-
-def model_source(base_model: str) -> str:
-    """What transformers loads for a policy's base model."""
-    return str(EMBEDDED_DIR) if base_model == EMBEDDED_MODEL else base_model
-
-
-def load_learner(
-    source: str,
-    parent: str | None,
-    *,
-    rank: int,
-    seed: int,
-    device: str = "auto",
-    trained: Path | None = None,
-) -> Learner:
-    """The model at `source` with LoRA on all linear layers, starting from the adapter `parent`.
-
-    `trained` is an adapter that training already gave, to be used instead of a new one.
-    Raises: TrainingError where something can't be loaded.
-    """
-    from peft import LoraConfig, PeftModel, get_peft_model
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # a round has its own
-    device = device if device != "auto" else ("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(seed)
-    with boundary(TrainingError, f"The model {source} could not be loaded for training"):
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        dtype = torch.float32 if device == "cpu" else torch.bfloat16
-        base = AutoModelForCausalLM.from_pretrained(source, dtype=dtype).to(device)
-        begin = str(trained) if trained else parent
-        if begin:
-            model = PeftModel.from_pretrained(base, begin, is_trainable=True)
-        else:
-            lora = LoraConfig(
-                r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
-            )
-            model = get_peft_model(base, lora)
-        if parent:
-            model.load_adapter(parent, START)
-        model.set_adapter(TRAINED)
-    return Learner(model.eval(), tokenizer, bool(parent))
-
-
 def fit(
     learner: Learner,
     units: Sequence[Sequence[int]],
@@ -151,7 +57,7 @@ def fit(
     on from; remove it once the trained adapter is saved. Raises: TrainingError where numbers are
     no numbers any more, or memory is too small.
     """
-    weights = [p for p in learner.model.parameters() if p.requires_grad]
+    weights = learner.weights
     optimizer = torch.optim.AdamW(weights, lr=settings.lr, weight_decay=0.0)
     passes = _Passes(learner)
     epochs = _restore(checkpoint, weights, optimizer)

@@ -18,7 +18,8 @@ from sweet.errors import TrainingError
 from sweet.types import Episode, TaskRow
 from trainer.candidates import Candidate
 from trainer.encoding import candidate_ids
-from trainer.fit import FitSettings, Learner, Report, fit
+from trainer.fit import FitSettings, Report, fit
+from trainer.learner import Learner
 from trainer.losses import Tokens, dpo_loss
 from trainer.tree import EpisodeTree, tree_backward, tree_logps
 from trainer.whole import read_episode

@@ -25,7 +25,8 @@ from trainer.collect import chosen_episodes, collect
 from trainer.critic import Critic, CriticSettings
 from trainer.draws import candidates_of, draw_candidates
 from trainer.evaluate import compare, verdict
-from trainer.fit import FitSettings, Learner, load_learner, model_source
+from trainer.fit import FitSettings
+from trainer.learner import Learner, load_learner, model_source
 from trainer.pairs import episode_pairs
 from trainer.policy import PolicySettings, fit_policy, pair_tree
 from trainer.settings import Algorithm, RoundSettings

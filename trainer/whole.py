@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from sweet.types import Episode, Observation, TaskRow, Turn
+from sweet.errors import TrainingError
+from sweet.types import Episode, Observation, PreferencePair, TaskRow, Turn
 from trainer.encoding import Trunk, critic_prompt, encode_turns, policy_prompt, turn_map
-from trainer.fit import FitSettings, Learner, Report, fit
+from trainer.fit import FitSettings, Report, fit
+from trainer.learner import Learner
 from trainer.losses import Metrics, Tokens
 from trainer.pairs import hidden_of
 from trainer.tree import sequence_logps
@@ -49,6 +52,32 @@ def read_episode(
     return read_turns(learner, style, row, observation, episode.turns, reads_hidden=reads_hidden)
 
 
+def read_pairs(
+    learner: Learner,
+    style: str,
+    pairs: Sequence[PreferencePair],
+    rows: Mapping[str, TaskRow],
+    *,
+    reads_hidden: bool,
+) -> list[tuple[Trunk, Trunk]]:
+    """The two sides of each pair of episodes that the model can read, by `read_turns`.
+
+    Raises: TrainingError where it can read none.
+    """
+    read = partial(read_turns, learner, style, reads_hidden=reads_hidden)
+    both = [
+        (
+            read(rows[p.task_id], p.observation, p.chosen),
+            read(rows[p.task_id], p.observation, p.rejected),
+        )
+        for p in pairs
+    ]
+    sides = [(chosen, rejected) for chosen, rejected in both if chosen and rejected]
+    if not sides:
+        raise TrainingError(too_long(len(pairs), "pairs", learner))
+    return sides
+
+
 def fit_pairs(
     learner: Learner,
     pairs: Sequence[tuple[Trunk, Trunk]],
@@ -62,14 +91,30 @@ def fit_pairs(
     trunks = [side for pair in pairs for side in pair]
     reference = token_logps(learner, trunks)
 
+    def loss_of(numbers: Sequence[int]) -> tuple[torch.Tensor, Metrics]:
+        rows = [*(2 * i for i in numbers), *(2 * i + 1 for i in numbers)]
+        both = _tokens(learner, [trunks[i] for i in rows], [reference[i] for i in rows])
+        return loss(*_halves(both, len(numbers)))
+
+    return fit_sides(learner, pairs, loss_of, settings, checkpoint=checkpoint, report=report)
+
+
+def fit_sides(
+    learner: Learner,
+    pairs: Sequence[tuple[Trunk, Trunk]],
+    loss_of: Callable[[Sequence[int]], tuple[torch.Tensor, Metrics]],
+    settings: FitSettings,
+    *,
+    checkpoint: Path,
+    report: Report,
+) -> list[dict[str, float]]:
+    """Each epoch's mean numbers, after training on pairs; `loss_of` is told some by number."""
+
     def backward(batch: Sequence[int], pass_tokens: int) -> dict[str, float]:
         total: Counter[str] = Counter()
         lengths = [2 * max(len(side.ids) for side in pairs[i]) for i in batch]
         for part in parts(lengths, pass_tokens):
-            chosen = [2 * batch[i] for i in part]
-            rows = [*chosen, *(i + 1 for i in chosen)]
-            both = _tokens(learner, [trunks[i] for i in rows], [reference[i] for i in rows])
-            value, metrics = loss(*_halves(both, len(part)))
+            value, metrics = loss_of([batch[i] for i in part])
             share = len(part) / len(batch)
             (value * share).backward()
             total.update({"loss": float(value.detach()) * share})

@@ -14,7 +14,8 @@ from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
 from trainer.critic import Critic, CriticSettings
 from trainer.encoding import Trunk
-from trainer.fit import FitSettings, Learner, fit, load_learner
+from trainer.fit import FitSettings, fit
+from trainer.learner import Learner, load_learner
 from trainer.pairs import episode_pairs
 from trainer.tree import sequence_logps
 from trainer.whole import fit_rows, read_episode

@@ -12,7 +12,8 @@ from tests.trainer.test_pairs import episode
 from trainer.baselines import fit_successes, fit_whole_episodes
 from trainer.candidates import Candidate
 from trainer.encoding import Trunk
-from trainer.fit import FitSettings, Learner, load_learner
+from trainer.fit import FitSettings
+from trainer.learner import Learner, load_learner
 from trainer.losses import Tokens, dpo_loss
 from trainer.pairs import episode_pairs
 from trainer.policy import PolicySettings, fit_policy, pair_tree
