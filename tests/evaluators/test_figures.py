@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.figures import bootstrap_interval, wilson_interval
+from evaluators.figures import (
+    Figure,
+    bootstrap_interval,
+    mean,
+    paired_difference,
+    rate,
+    wilson_interval,
+)
 
 
 def test_wilson_agrees_with_published_values() -> None:
@@ -44,3 +51,44 @@ def test_bootstrap_of_one_value_is_that_value_and_of_none_an_error() -> None:
     with pytest.raises(ValueError, match="no values"):
         bootstrap_interval([])
     assert math.isfinite(bootstrap_interval([1.0, 2.0])[0])
+
+
+def test_a_figure_of_nothing_is_unknown_and_of_one_has_no_interval() -> None:
+    assert rate(0, 0) == mean([]) == Figure(None, None, None, 0)
+    assert mean([3.0]) == Figure(3.0, None, None, 1)
+
+
+def test_a_rate_has_the_interval_of_wilson() -> None:
+    figure = rate(3, 10)
+    assert (figure.value, figure.n) == (0.3, 10)
+    assert (figure.low, figure.high) == wilson_interval(3, 10)
+
+
+def test_a_mean_s_interval_is_that_of_the_bootstrap_and_does_not_change() -> None:
+    values = [float(n % 7) for n in range(60)]
+    figure = mean(values)
+    assert figure == mean(values)
+    assert figure.low is not None
+    slow = bootstrap_interval(values)
+    assert figure.low == pytest.approx(slow[0], abs=0.06)
+    assert figure.high == pytest.approx(slow[1], abs=0.06)
+
+
+def test_a_mean_of_much_is_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [float(n % 2) for n in range(500)]
+    whole = mean(values)
+    monkeypatch.setattr("evaluators.figures._AT_ONCE", 1000)
+    assert mean(values) == whole
+
+
+def test_a_paired_difference_is_over_the_cases_both_have() -> None:
+    figure = paired_difference([1.0, 1.0, None, 0.0], [0.0, 1.0, 1.0, None])
+    assert (figure.value, figure.n) == (0.5, 2)
+    assert paired_difference([None], [1.0]).value is None
+
+
+def test_pairing_finds_a_small_difference_that_unpaired_means_hide() -> None:
+    base = [float(n) for n in range(100)]
+    figure = paired_difference([value + 0.5 + 0.1 * (value % 3) for value in base], base)
+    assert figure.low is not None
+    assert figure.low > 0.5
