@@ -65,6 +65,7 @@ RANKS = {
     "trainer.measure": 5.5,
     "sweet.services": 6,
     "sweet.probes": 6,
+    "trainer.trackers": 6,
     "trainer.workbench": 6.1,
     "trainer.simulate": 6.2,
     "trainer.collect": 6.3,

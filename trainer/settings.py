@@ -34,6 +34,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "credit": ("turn_mean", "episode_mean"),
     "ranking_reference": ("hidden", "bare"),
     "promote": ("better", "certain", "never"),
+    "report_to": ("none", "tensorboard", "trackio", "wandb"),
 }
 """What the settings that are words may be."""
 
@@ -51,6 +52,7 @@ class RoundSettings:
     seed: int = _setting(0, "the same seed and episodes, the same figures")
     device: str = _setting("auto", "cpu, cuda, …; auto takes a GPU where there is one")
     threads: int = _setting(2, "CPU threads")
+    report_to: str = _setting("none", "its numbers in tensorboard, trackio or wandb as well")
 
     # Which episodes. Those of validation, test and held-out tasks are never learned from.
     use_log: bool = _setting(True, "learn from the episodes that are in the log")
