@@ -95,9 +95,7 @@ def _critic(bench: Workbench) -> Result:
     settings = bench.settings
     _, rows = chosen_episodes(bench)
     critic = _a_critic(bench, None)
-    how = FitSettings(
-        settings.critic_lr, settings.critic_epochs, settings.critic_batch, settings.seed
-    )
+    how = FitSettings(*settings.critic_training, settings.seed)
     pairs = _outcome_pairs(bench)
     checkpoint = bench.folder / "critic.pt"
     epochs = critic.fit(pairs, rows, how, checkpoint=checkpoint, report=bench.reporter("critic"))

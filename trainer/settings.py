@@ -15,22 +15,30 @@ class Algorithm(StrEnum):
     SWEET = "sweet"  # a critic that reads hidden information, then turn by turn
     NO_HIDDEN = "sweet-nohidden"  # the critic reads what the policy reads
     UNTRAINED = "sweet-untrained"  # ranks by log π(a|o,c) − log π(a|o), without training a critic
+    VALUE = "sweet-value"  # ranks by a value head's output after the message
+    JUDGE = "sweet-judge"  # ranks by the scores of a model that is asked for them
     MULTI_TURN_DPO = "mtdpo"  # DPO on whole episodes
     REJECTION = "rft"  # fine-tuning on successful episodes
 
     @property
     def ranks_candidates(self) -> bool:
         """Whether it is one of SWEET-RL's."""
-        return self in (Algorithm.SWEET, Algorithm.NO_HIDDEN, Algorithm.UNTRAINED)
+        return self not in (Algorithm.MULTI_TURN_DPO, Algorithm.REJECTION)
+
+    @property
+    def trains_critic(self) -> bool:
+        """Whether a critic learns from pairs of episodes."""
+        return self in (Algorithm.SWEET, Algorithm.NO_HIDDEN, Algorithm.VALUE)
 
     @property
     def reads_hidden(self) -> bool:
         """Whether a critic reads hidden information."""
-        return self in (Algorithm.SWEET, Algorithm.UNTRAINED)
+        return self.ranks_candidates and self is not Algorithm.NO_HIDDEN
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "algorithm": tuple(Algorithm),
+    "tuning": ("lora", "full"),
     "credit": ("turn_mean", "episode_mean"),
     "ranking_reference": ("hidden", "bare"),
     "promote": ("better", "certain", "never"),
@@ -47,7 +55,10 @@ def _setting(default: Any, help: str) -> Any:
 class RoundSettings:
     """What a round does; `python -m trainer round --help` shows each with its default."""
 
-    algorithm: str = _setting("sweet", "sweet, sweet-nohidden, sweet-untrained, mtdpo or rft")
+    algorithm: str = _setting(
+        "sweet",
+        "sweet, sweet-nohidden, sweet-untrained, sweet-value, sweet-judge, mtdpo or rft",
+    )
     policy: str = _setting("", "the version to start from; default: the one served now")
     seed: int = _setting(0, "the same seed and episodes, the same figures")
     device: str = _setting("auto", "cpu, cuda, …; auto takes a GPU where there is one")
@@ -69,9 +80,11 @@ class RoundSettings:
         1.0, "weight of what people preferred (ratings, edits, retries, likes); 0: left out"
     )
 
-    # Stage 1. Rates are for LoRA on the embedded model; the paper fully tunes 8B models at 2e-7.
+    tuning: str = _setting("lora", "lora, or full: all weights of critic and policy, in float32")
     lora_rank: int = _setting(16, "of a new adapter, on all linear layers")
-    critic_lr: float = _setting(1e-3, "learning rate")  # tried on a model of this size
+
+    # Stage 1.
+    critic_lr: float = _setting(0.0, "learning rate; 0: the tuning's own")
     critic_epochs: int = _setting(4, "passes over the pairs")  # arXiv:2503.15478: 4 for backend
     critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
     critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
@@ -86,7 +99,7 @@ class RoundSettings:
     pairs_per_turn: int = _setting(4, "pairs made of them")  # arXiv:2503.15478
     policy_share: float = _setting(0.1, "share of the episodes whose turns are used")  # the same
     policy_least: int = _setting(64, "but at least so many episodes")  # a tenth of few is none
-    policy_lr: float = _setting(0.0, "learning rate; 0: the algorithm's own")
+    policy_lr: float = _setting(0.0, "learning rate; 0: the tuning's own")
     policy_epochs: int = _setting(0, "passes over the data; 0: the algorithm's own")
     policy_batch: int = _setting(0, "examples an update; 0: the algorithm's own")
     policy_beta: float = _setting(0.1, "β")  # arXiv:2503.15478
@@ -131,18 +144,29 @@ class RoundSettings:
         return Algorithm(self.algorithm)
 
     @property
+    def critic_training(self) -> tuple[float, int, int]:
+        """Learning rate, epochs and batch of the critic's training."""
+        return self.critic_lr or _RATES[self.tuning][0], self.critic_epochs, self.critic_batch
+
+    @property
     def policy_training(self) -> tuple[float, int, int]:
         """Learning rate, epochs and batch of the policy's own training."""
-        lr, epochs, batch = _TRAINING.get(self.kind, _TRAINING[Algorithm.SWEET])
-        return self.policy_lr or lr, self.policy_epochs or epochs, self.policy_batch or batch
+        epochs, batch = _TRAINING.get(self.kind, _TRAINING[Algorithm.SWEET])
+        lr = self.policy_lr or _RATES[self.tuning][1]
+        return lr, self.policy_epochs or epochs, self.policy_batch or batch
 
 
-_TRAINING = {
-    # The rate: LoRA on the embedded model; on 150 validation tasks one round from 400 episodes
-    # gained 1 point at 6e-5, 15 at 3e-4, and lost 26 at 1e-3. Passes, batch: arXiv:2503.15478.
-    Algorithm.SWEET: (3e-4, 1, 8),
-    Algorithm.MULTI_TURN_DPO: (3e-4, 4, 8),
-    Algorithm.REJECTION: (3e-4, 4, 32),
+_RATES = {
+    # Critic and policy. LoRA: on the embedded model; the critic's tried on one of its size, the
+    # policy's on 150 validation tasks: one round from 400 episodes gained 1 point at 6e-5, 15 at
+    # 3e-4, and lost 26 at 1e-3.
+    "lora": (1e-3, 3e-4),
+    "full": (2e-7, 2e-7),  # arXiv:2503.15478, of models of 8B parameters
+}
+_TRAINING = {  # epochs and batch; arXiv:2503.15478
+    Algorithm.SWEET: (1, 8),
+    Algorithm.MULTI_TURN_DPO: (4, 8),
+    Algorithm.REJECTION: (4, 32),
 }
 _LEAST = {
     "threads": 1,

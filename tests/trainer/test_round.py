@@ -81,7 +81,7 @@ def test_a_round_of_sweet_rl_goes_from_the_log_to_a_version(services):
     assert [name[3:-5] for name in results(services, done.id)] == names
     manifest = services.registry.manifest("v0001")
     assert manifest.version.parent_id == before and manifest.round_id == "r0001"
-    assert manifest.settings["critic_lr"] == 1e-3 and manifest.figures["compared"] == 2
+    assert manifest.settings["critic_epochs"] == 2 and manifest.figures["compared"] == 2
     assert services.default_policy() == before  # nothing was gained: the parent goes on
     assert "not promoted" in manifest.version.note
     metrics = services.store.metrics(done.id)
@@ -93,6 +93,15 @@ def test_a_round_of_sweet_rl_goes_from_the_log_to_a_version(services):
     logged = [one.episode for one in services.store.iter_episodes()]
     assert len(logged) == 4  # validation is not in the log
     assert all(turn.advantage is not None for e in logged for turn in e.turns)
+    credits = [services.store.credit(e.id, f"round {done.id}") for e in logged]
+    assert [list(c.advantages.values()) for c in credits] == [
+        [turn.advantage for turn in e.turns] for e in logged
+    ]
+    turns = [turn for c in credits for turn in c.candidates.values()]
+    assert sum(bool(c.candidates) for c in credits) == 3  # policy_least
+    assert all(1 <= sum(c.drawn for c in turn) <= 4 for turn in turns)
+    pairs = results(services, done.id)["05-rank.json"]["pairs"]
+    assert sum(c.chosen for t in turns for c in t) == pairs > 0
     assert services.policy("v0001").id == "v0001"
 
 
