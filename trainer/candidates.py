@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from sweet.episode import observation_of
 from sweet.errors import SweetError, TrainingError
 from sweet.parsing import spoken
 from sweet.policy import EnginePolicy
 from sweet.seeds import derived_seed
+from sweet.store import RankedCandidate
 from sweet.types import Episode, TaskRow
 
 CANDIDATES = 16  # arXiv:2503.15478, section 4: N = 16 actions a turn
@@ -78,3 +80,36 @@ def rank_pairs(
         if scores[chosen] > scores[rejected]
     ]
     return rng.sample(possible, min(pairs, len(possible)))
+
+
+def ranked_turns(
+    turns: Sequence[Sequence[Candidate]], ranked: Sequence[Mapping[str, Any]]
+) -> dict[int, list[RankedCandidate]]:
+    """The candidates of an episode as the log keeps them, by turn; left out where there is none.
+
+    `ranked` holds each turn's `scores` and `pairs`. Candidates that differ in their thoughts alone
+    are one message, and become one.
+    """
+    return {
+        index: _merged(candidates, turn["scores"], turn["pairs"])
+        for index, (candidates, turn) in enumerate(zip(turns, ranked, strict=True))
+        if candidates
+    }
+
+
+def _merged(
+    candidates: Sequence[Candidate], scores: Sequence[float], pairs: Sequence[tuple[int, int]]
+) -> list[RankedCandidate]:
+    chosen = Counter(side for side, _ in pairs)
+    rejected = Counter(side for _, side in pairs)
+    found: dict[tuple[str, bool], RankedCandidate] = {}
+    for index, (candidate, score) in enumerate(zip(candidates, scores, strict=True)):
+        same = (candidate.said, candidate.is_ended)
+        one = found.get(same) or RankedCandidate(same[0], 0, score, is_ended=same[1])
+        found[same] = replace(
+            one,
+            drawn=one.drawn + candidate.count,
+            chosen=one.chosen + chosen[index],
+            rejected=one.rejected + rejected[index],
+        )
+    return list(found.values())

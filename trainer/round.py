@@ -20,7 +20,7 @@ from sweet.services import Services
 from sweet.store import Round
 from sweet.types import PolicyVersion, PreferencePair
 from trainer.baselines import fit_successes, fit_whole_episodes
-from trainer.candidates import rank_pairs
+from trainer.candidates import rank_pairs, ranked_turns
 from trainer.collect import chosen_episodes, collect
 from trainer.critic import Critic, CriticSettings
 from trainer.draws import candidates_of, draw_candidates
@@ -127,9 +127,12 @@ def _rank(bench: Workbench) -> Result:
             for turn, values in zip(turns, scores, strict=True)
         ]
     advantages = critic.advantages(rows, episodes)
+    store, name = bench.services.store, f"round {bench.id}"
     for episode, values in zip(episodes, advantages, strict=True):
         if values:
-            bench.services.store.add_advantages(episode.id, f"round {bench.id}", values)
+            store.add_advantages(episode.id, name, values)
+    for episode_id, turns in ranked.items():
+        store.add_candidates(episode_id, name, ranked_turns(drawn[episode_id], turns))
     return {
         "pairs": sum(len(turn["pairs"]) for turns in ranked.values() for turn in turns),
         "too_long": len(some) - len(ranked),

@@ -8,10 +8,11 @@ import pytest
 
 from sweet.errors import PolicyError, TrainingError
 from sweet.policy import EnginePolicy
+from sweet.store import RankedCandidate
 from sweet.types import Completion, Sampling
 from tests.fakes import FakeEngine, task_row
 from tests.trainer.test_pairs import episode
-from trainer.candidates import Candidate, rank_pairs, sample_candidates
+from trainer.candidates import Candidate, rank_pairs, ranked_turns, sample_candidates
 
 ROW = task_row()
 ONE = episode("e", 1.0, ROW.task.id)
@@ -108,3 +109,25 @@ def test_a_message_drawn_often_keeps_its_places_in_the_ranking():
     # Draws in order: 0 | 1 1 1 | 1 1 1 | 2. The one message of the middle is on both sides.
     assert set(counted) == {(0, 1), (0, 2), (1, 2)}
     assert counted[(0, 1)] > counted[(0, 2)]
+
+
+def test_the_log_gets_scores_counts_and_sides_of_pairs():
+    drawn = [Candidate("a", 3), Candidate("b", 2, False), Candidate("c", 1)]
+    ranked = {"scores": [0.5, 0.1, -0.2], "pairs": [(0, 2), (0, 1), (1, 2)]}
+    assert ranked_turns([drawn, []], [ranked, {"scores": [], "pairs": []}]) == {
+        0: [
+            RankedCandidate("a", 3, 0.5, chosen=2),
+            RankedCandidate("b", 2, 0.1, chosen=1, rejected=1, is_ended=False),
+            RankedCandidate("c", 1, -0.2, rejected=2),
+        ]
+    }
+
+
+def test_candidates_with_other_thoughts_are_one_message_in_the_log():
+    thought = [Candidate(f"<think>{n}</think>Which?", n) for n in (1, 2)]
+    drawn = [*thought, Candidate("Which?", 1, False)]
+    ranked = {"scores": [0.5, 0.5, 0.4], "pairs": [(0, 2), (1, 2)]}
+    assert ranked_turns([drawn], [ranked])[0] == [
+        RankedCandidate("Which?", 3, 0.5, chosen=2),
+        RankedCandidate("Which?", 1, 0.4, rejected=2, is_ended=False),
+    ]
