@@ -390,6 +390,7 @@ class PreferencePair:
 
     `scores` are the two sides' rewards, advantages or grades, on whatever scale `source` has.
     `episode_ids` name the episodes the sides were logged in; None for a sampled candidate.
+    `weight` is how much it counts in training.
     """
 
     task_id: str
@@ -400,3 +401,4 @@ class PreferencePair:
     scores: tuple[float, float]
     source: PairSource
     episode_ids: tuple[str | None, str | None] = (None, None)
+    weight: float = 1.0

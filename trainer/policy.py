@@ -21,8 +21,8 @@ from trainer.encoding import candidate_ids
 from trainer.fit import FitSettings, Report, fit
 from trainer.learner import Learner
 from trainer.losses import Tokens, dpo_loss
-from trainer.tree import EpisodeTree, tree_backward, tree_logps
-from trainer.whole import read_episode
+from trainer.tree import EpisodeTree, tree_backward
+from trainer.whole import episode_logps, read_episode
 
 TurnPairs = Sequence[Sequence[tuple[Candidate, Candidate]]]
 """For each turn of an episode, its (chosen, rejected) candidates."""
@@ -38,14 +38,23 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class PairTree:
-    """An episode with the candidates of its pairs as branches; a pair is two branch numbers."""
+    """An episode with the candidates of its pairs as branches; a pair is two branch numbers.
+
+    `weight` is how much each of its pairs counts.
+    """
 
     tree: EpisodeTree
     pairs: tuple[tuple[int, int], ...]
+    weight: float = 1.0
 
 
 def pair_tree(
-    learner: Learner, style: str, row: TaskRow, episode: Episode, turns: TurnPairs
+    learner: Learner,
+    style: str,
+    row: TaskRow,
+    episode: Episode,
+    turns: TurnPairs,
+    weight: float = 1.0,
 ) -> PairTree | None:
     """The tree of an episode; None where it has no pair or is too long for the model."""
     trunk = read_episode(learner, style, row, episode, reads_hidden=False)
@@ -63,7 +72,7 @@ def pair_tree(
     ]
     if any(start + len(ids) > learner.context_tokens for start, ids in branches):
         return None
-    return PairTree(EpisodeTree(trunk.ids, branches), tuple(pairs)) if pairs else None
+    return PairTree(EpisodeTree(trunk.ids, branches), tuple(pairs), weight) if pairs else None
 
 
 def fit_policy(
@@ -86,7 +95,7 @@ def fit_policy(
             "to learn. Collect more episodes, or train the critic longer."
         )
     with torch.no_grad():
-        reference = [tree_logps(learner.model, t.tree) for t in trees]
+        reference = [episode_logps(learner, t.tree) for t in trees]
     owner = [number for number, t in enumerate(trees) for _ in t.pairs]
     units: list[list[int]] = [[] for _ in trees]
     for pair, number in enumerate(owner):
@@ -123,9 +132,9 @@ def _turn_loss(
     beta, nll = settings.beta, settings.nll_coefficient
     loss, metrics = dpo_loss(*sides, beta=beta, nll_coefficient=nll)
     share = len(pairs) / batch_pairs
-    total.update({"loss": float(loss.detach()) * share})
+    total.update({"loss": float(loss.detach()) * share * example.weight})
     total.update({name: float(value) * share for name, value in metrics.items()})
-    return loss * share
+    return loss * share * example.weight
 
 
 def _side(logps: Sequence[torch.Tensor], reference: Iterable[torch.Tensor]) -> Tokens:

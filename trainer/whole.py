@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -16,10 +17,19 @@ from trainer.encoding import Trunk, critic_prompt, encode_turns, policy_prompt, 
 from trainer.fit import FitSettings, Report, fit
 from trainer.learner import Learner
 from trainer.losses import Metrics, Tokens
+from trainer.memory import Passes
 from trainer.pairs import hidden_of
-from trainer.tree import sequence_logps
+from trainer.tree import EpisodeTree, sequence_logps, tree_logps
 
 PairLoss = Callable[[Tokens, Tokens], tuple[torch.Tensor, Metrics]]
+
+
+class Sides(NamedTuple):
+    """The two dialogues of a pair, and how much the pair counts."""
+
+    chosen: Trunk
+    rejected: Trunk
+    weight: float = 1.0
 
 
 def read_turns(
@@ -59,7 +69,7 @@ def read_pairs(
     rows: Mapping[str, TaskRow],
     *,
     reads_hidden: bool,
-) -> list[tuple[Trunk, Trunk]]:
+) -> list[Sides]:
     """The two sides of each pair of episodes that the model can read, by `read_turns`.
 
     Raises: TrainingError where it can read none.
@@ -69,10 +79,11 @@ def read_pairs(
         (
             read(rows[p.task_id], p.observation, p.chosen),
             read(rows[p.task_id], p.observation, p.rejected),
+            p.weight,
         )
         for p in pairs
     ]
-    sides = [(chosen, rejected) for chosen, rejected in both if chosen and rejected]
+    sides = [Sides(one, other, weight) for one, other, weight in both if one and other]
     if not sides:
         raise TrainingError(too_long(len(pairs), "pairs", learner))
     return sides
@@ -80,7 +91,7 @@ def read_pairs(
 
 def fit_pairs(
     learner: Learner,
-    pairs: Sequence[tuple[Trunk, Trunk]],
+    pairs: Sequence[Sides],
     loss: PairLoss,
     settings: FitSettings,
     *,
@@ -88,7 +99,7 @@ def fit_pairs(
     report: Report,
 ) -> list[dict[str, float]]:
     """Each epoch's mean numbers, after training on (chosen, rejected) dialogues."""
-    trunks = [side for pair in pairs for side in pair]
+    trunks = [side for pair in pairs for side in (pair.chosen, pair.rejected)]
     reference = token_logps(learner, trunks)
 
     def loss_of(numbers: Sequence[int]) -> tuple[torch.Tensor, Metrics]:
@@ -101,7 +112,7 @@ def fit_pairs(
 
 def fit_sides(
     learner: Learner,
-    pairs: Sequence[tuple[Trunk, Trunk]],
+    pairs: Sequence[Sides],
     loss_of: Callable[[Sequence[int]], tuple[torch.Tensor, Metrics]],
     settings: FitSettings,
     *,
@@ -112,13 +123,15 @@ def fit_sides(
 
     def backward(batch: Sequence[int], pass_tokens: int) -> dict[str, float]:
         total: Counter[str] = Counter()
-        lengths = [2 * max(len(side.ids) for side in pairs[i]) for i in batch]
-        for part in parts(lengths, pass_tokens):
-            value, metrics = loss_of([batch[i] for i in part])
-            share = len(part) / len(batch)
-            (value * share).backward()
-            total.update({"loss": float(value.detach()) * share})
-            total.update({name: float(v) * share for name, v in metrics.items()})
+        for weight in sorted({pairs[i].weight for i in batch}):
+            alike = [i for i in batch if pairs[i].weight == weight]
+            lengths = [2 * max(len(pairs[i].chosen.ids), len(pairs[i].rejected.ids)) for i in alike]
+            for part in parts(lengths, pass_tokens):
+                value, metrics = loss_of([alike[i] for i in part])
+                share = len(part) / len(batch)
+                (value * share * weight).backward()
+                total.update({"loss": float(value.detach()) * share * weight})
+                total.update({name: float(v) * share for name, v in metrics.items()})
         return dict(total)
 
     units = [[i] for i in range(len(pairs))]
@@ -151,13 +164,28 @@ def fit_rows(
 
 
 def token_logps(learner: Learner, trunks: Sequence[Trunk]) -> list[torch.Tensor]:
-    """Token log-probabilities (T,) of whole dialogues under the model as it is now."""
+    """Token log-probabilities (T,) of whole dialogues under the model as it is now.
+
+    Raises: TrainingError where memory can't hold one.
+    """
     found: dict[int, torch.Tensor] = {}
+
+    def read(pass_tokens: int) -> None:
+        left = [i for i in range(len(trunks)) if i not in found]
+        for part in parts([len(trunks[i].ids) for i in left], pass_tokens):
+            some = [left[i] for i in part]
+            logps = sequence_logps(learner.model, [trunks[i].ids for i in some])
+            found.update({i: row[: len(trunks[i].ids)] for i, row in zip(some, logps, strict=True)})
+
     with torch.no_grad():
-        for part in parts([len(t.ids) for t in trunks], learner.pass_tokens):
-            logps = sequence_logps(learner.model, [trunks[i].ids for i in part])
-            found |= {i: row[: len(trunks[i].ids)] for i, row in zip(part, logps, strict=True)}
+        Passes(learner.pass_tokens).run(read)
     return [found[i] for i in range(len(trunks))]
+
+
+def episode_logps(learner: Learner, tree: EpisodeTree) -> list[torch.Tensor]:
+    """`tree_logps`, in smaller passes where memory runs out. Raises: TrainingError."""
+    passes = Passes(learner.pass_tokens)
+    return passes.run(lambda tokens: tree_logps(learner.model, tree, pass_tokens=tokens))
 
 
 def too_long(count: int, what: str, learner: Learner) -> str:
