@@ -1,12 +1,14 @@
 """The log: schema, migrations and EpisodeStore. All SQL of the product is in this folder."""
 
 from sweet.store.connection import ContentError
+from sweet.store.outcomes import ScoredEpisode
 from sweet.store.records import (
     Backup,
     Batch,
     BatchState,
     Choice,
     Comparison,
+    EpisodeCredit,
     EpisodePage,
     Failure,
     FilterValues,
@@ -14,6 +16,7 @@ from sweet.store.records import (
     ForkKind,
     Imported,
     LoggedEpisode,
+    RankedCandidate,
     Round,
     RoundMetric,
     RoundState,
@@ -31,6 +34,7 @@ __all__ = [
     "Choice",
     "Comparison",
     "ContentError",
+    "EpisodeCredit",
     "EpisodePage",
     "EpisodeStore",
     "Failure",
@@ -39,10 +43,12 @@ __all__ = [
     "ForkKind",
     "Imported",
     "LoggedEpisode",
+    "RankedCandidate",
     "Round",
     "RoundMetric",
     "RoundState",
     "ScheduleRow",
+    "ScoredEpisode",
     "TaskSet",
     "Vote",
     "Voter",

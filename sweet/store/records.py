@@ -228,6 +228,35 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
+class RankedCandidate:
+    """A message the policy could have said at a turn, and what a critic made of it.
+
+    `text` is the message as the critic read it; `chosen` and `rejected` count the preference
+    pairs of the round in which it was that side; `is_ended` is false where the token limit cut it.
+    """
+
+    text: str
+    drawn: int
+    score: float
+    chosen: int = 0
+    rejected: int = 0
+    is_ended: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeCredit:
+    """What one critic said of an episode, by turn index: advantages, and candidates best first.
+
+    Scores of candidates and advantages of turns are on the same scale. A turn that is not in
+    `advantages` is unknown, which is not 0.
+    """
+
+    critic: str
+    advantages: Mapping[int, float]
+    candidates: Mapping[int, tuple[RankedCandidate, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Backup:
     """A backup that was checked: its file, its size and SHA-256, and what is in it."""
 

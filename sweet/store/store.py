@@ -16,11 +16,13 @@ from sweet.errors import StoreError
 from sweet.store.arrivals import ArrivalVerbs
 from sweet.store.backup import copy_database, integrity_problems
 from sweet.store.batches import BatchVerbs, PolicyVerbs
+from sweet.store.candidates import CandidateVerbs
 from sweet.store.comparisons import ComparisonVerbs
 from sweet.store.connection import Readers, store_errors
 from sweet.store.episodes import EpisodeVerbs
 from sweet.store.forks import ForkVerbs
 from sweet.store.log import LogVerbs
+from sweet.store.outcomes import OutcomeVerbs
 from sweet.store.preferences import PreferenceVerbs
 from sweet.store.prepare import prepare
 from sweet.store.records import Backup
@@ -42,9 +44,11 @@ class EpisodeStore(
     BatchVerbs,
     PolicyVerbs,
     RoundVerbs,
+    CandidateVerbs,
     ScheduleVerbs,
     ComparisonVerbs,
     PreferenceVerbs,
+    OutcomeVerbs,
 ):
     """An open log. `EpisodeStore.open(path)`; close it, or use it in a `with`."""
 
