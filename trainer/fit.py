@@ -21,14 +21,16 @@ import torch
 
 from sweet.errors import TrainingError
 from trainer.learner import Learner
+from trainer.memory import Passes
 
-LEAST_TOKENS = 64  # of a pass; a memory that can't hold them can't train
+ENDED_EARLY = "ended_early"
 
 Backward = Callable[[Sequence[int], int], dict[str, float]]
 """Adds the gradient of the mean loss of some examples, in passes of at most so many tokens, and
 gives the loss and its metrics as numbers."""
-Report = Callable[[int, int, Mapping[str, float]], None]
-"""Told after each update: its number from 1, how many there will be, its numbers."""
+Report = Callable[[int, int, Mapping[str, float]], object]
+"""Told after each update: its number from 1, how many there will be, its numbers. Where it answers
+True, training ends there with the weights so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +61,28 @@ def fit(
     """
     weights = learner.weights
     optimizer = torch.optim.AdamW(weights, lr=settings.lr, weight_decay=0.0)
-    passes = _Passes(learner)
+    passes = Passes(learner.pass_tokens)
     epochs = _restore(checkpoint, weights, optimizer)
-    for epoch in range(len(epochs), settings.epochs):
-        updates = list(_updates(units, settings, epoch))
-        numbers = []
-        for index, batch in enumerate(updates, start=1):
+    while len(epochs) < settings.epochs and not was_cut_short(epochs):
+        updates = list(_updates(units, settings, epoch := len(epochs)))
+        numbers: list[dict[str, float]] = []
+        is_over = False
+        while len(numbers) < len(updates) and not is_over:
+            batch = updates[len(numbers)]
             numbers.append(_update(backward, batch, weights, optimizer, settings, passes))
-            report(epoch * len(updates) + index, settings.epochs * len(updates), numbers[-1])
-        epochs.append({name: sum(n[name] for n in numbers) / len(numbers) for name in numbers[0]})
+            done = epoch * len(updates) + len(numbers)
+            is_over = report(done, settings.epochs * len(updates), numbers[-1]) is True
+        means = {name: sum(n[name] for n in numbers) / len(numbers) for name in numbers[0]}
+        if is_over and done < settings.epochs * len(updates):
+            means[ENDED_EARLY] = True
+        epochs.append(means)
         _save(checkpoint, weights, optimizer, epochs)
     return epochs
 
 
-def no_memory(error: BaseException) -> bool:
-    """Whether an error says that memory was exhausted."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error)
-
-
-class _Passes:
-    """How many tokens a pass may have; less when memory was exhausted."""
-
-    def __init__(self, learner: Learner) -> None:
-        self.tokens = learner.pass_tokens
-
-    def shrink(self, error: BaseException) -> None:
-        """Half as many from now on. Raises: TrainingError where that is too few."""
-        self.tokens //= 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        if self.tokens < LEAST_TOKENS:
-            raise TrainingError(
-                f"There is not enough memory to train, even with {2 * self.tokens} tokens at a "
-                "time. Choose a smaller model, a lower rank, or shorter episodes. "
-                f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
-            ) from error
+def was_cut_short(epochs: Sequence[Mapping[str, float]]) -> bool:
+    """Whether training ended within or after the last of these epochs because that was asked."""
+    return bool(epochs) and ENDED_EARLY in epochs[-1]
 
 
 def _updates(
@@ -120,18 +107,15 @@ def _update(
     weights: Sequence[Any],
     optimizer: torch.optim.Optimizer,
     settings: FitSettings,
-    passes: _Passes,
+    passes: Passes,
 ) -> dict[str, float]:
     """One step of the optimiser. Raises: TrainingError before a step that would spoil weights."""
-    while True:
+
+    def gradients(pass_tokens: int) -> dict[str, float]:
         optimizer.zero_grad()
-        try:
-            numbers = backward(batch, passes.tokens)
-            break
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as e:
-            if not no_memory(e):
-                raise
-            passes.shrink(e)
+        return backward(batch, pass_tokens)
+
+    numbers = passes.run(gradients)
     norm = float(torch.nn.utils.clip_grad_norm_(weights, settings.clip))
     numbers = {**numbers, "gradient_norm": norm}
     if wrong := [name for name, value in numbers.items() if not abs(value) < float("inf")]:
