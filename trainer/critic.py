@@ -20,8 +20,8 @@ from trainer.encoding import Trunk, candidate_ids
 from trainer.fit import FitSettings, Report
 from trainer.learner import Learner
 from trainer.losses import Credit, critic_loss
-from trainer.tree import EpisodeTree, tree_logps
-from trainer.whole import fit_pairs, read_episode, read_pairs, token_logps
+from trainer.tree import EpisodeTree
+from trainer.whole import episode_logps, fit_pairs, read_episode, read_pairs, token_logps
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class Critic:
         tree = EpisodeTree(trunk.ids, branches)
         with torch.no_grad():
             if not at_start:
-                return tree_logps(self.learner.model, tree)
+                return episode_logps(self.learner, tree)
             with self.learner.at_start():
-                return tree_logps(self.learner.model, tree)
+                return episode_logps(self.learner, tree)
 
     def _read(self, row: TaskRow, episode: Episode, *, at_start: bool) -> Trunk | None:
         """The episode as the critic, or its reference, reads it."""
