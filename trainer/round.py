@@ -10,7 +10,11 @@ that was killed and resumed ends with the same figures.
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -18,17 +22,17 @@ import torch
 from sweet.errors import SweetError
 from sweet.services import Services
 from sweet.store import Round
-from sweet.types import PolicyVersion, PreferencePair
+from sweet.types import PairSource, PolicyVersion, PreferencePair, TaskRow
 from trainer.baselines import fit_successes, fit_whole_episodes
-from trainer.candidates import rank_pairs, ranked_turns
-from trainer.collect import chosen_episodes, collect
+from trainer.candidates import Candidate, rank_pairs, ranked_turns
+from trainer.collect import chosen_episodes, chosen_turns, collect
 from trainer.critic import Critic, CriticSettings
 from trainer.draws import candidates_of, draw_candidates
 from trainer.evaluate import compare, verdict
 from trainer.fit import FitSettings
 from trainer.learner import Learner, load_learner, model_source
 from trainer.pairs import episode_pairs
-from trainer.policy import PolicySettings, fit_policy, pair_tree
+from trainer.policy import PairTree, PolicySettings, fit_policy, pair_tree
 from trainer.settings import Algorithm, RoundSettings
 from trainer.workbench import Result, Workbench, only_round
 
@@ -82,10 +86,11 @@ def _run(bench: Workbench) -> Round:
 
 
 def _pairs(bench: Workbench) -> Result:
-    episodes, rows = chosen_episodes(bench)
-    pairs = episode_pairs(episodes, rows)
+    pairs = _whole_pairs(bench)
     return {
         "pairs": len(pairs),
+        "by_source": dict(Counter(pair.source for pair in pairs)),
+        "turn_pairs": len(chosen_turns(bench)),
         "tasks": len({pair.task_id for pair in pairs}),
         "episodes": [pair.episode_ids for pair in pairs],
     }
@@ -96,7 +101,7 @@ def _critic(bench: Workbench) -> Result:
     _, rows = chosen_episodes(bench)
     critic = _a_critic(bench, None)
     how = FitSettings(*settings.critic_training, settings.seed)
-    pairs = _outcome_pairs(bench)
+    pairs = _whole_pairs(bench)
     checkpoint = bench.folder / "critic.pt"
     epochs = critic.fit(pairs, rows, how, checkpoint=checkpoint, report=bench.reporter("critic"))
     critic.learner.save(bench.folder / "critic")
@@ -154,8 +159,32 @@ def _turn_by_turn(bench: Workbench) -> Result:
         trees.append(pair_tree(learner, style, rows[episode.task_id], episode, turns))
     settings = bench.settings
     loss = PolicySettings(settings.policy_beta, settings.policy_nll)
-    fit = partial(fit_policy, learner, [tree for tree in trees if tree], loss)
-    return _trained(bench, learner, fit)
+    by_source = {
+        PairSource.CRITIC: [tree for tree in trees if tree],
+        PairSource.HUMAN: _human_trees(bench, learner, style, rows),
+    }
+    fit = partial(fit_policy, learner, list(chain(*by_source.values())), loss)
+    counts = {source: sum(len(t.pairs) for t in some) for source, some in by_source.items()}
+    return {**_trained(bench, learner, fit), "by_source": counts}
+
+
+def _human_trees(
+    bench: Workbench, learner: Learner, style: str, rows: Mapping[str, TaskRow]
+) -> list[PairTree]:
+    """The pairs of turns that people made, as branches of the episodes that they went on with."""
+    by_episode: dict[str, list[PreferencePair]] = {}
+    for pair in chosen_turns(bench):
+        by_episode.setdefault(str(pair.episode_ids[0]), []).append(pair)
+    trees = []
+    for episode_id, pairs in by_episode.items():
+        episode = bench.services.store.episode(episode_id)
+        turns: list[list[tuple[Candidate, Candidate]]] = [[] for _ in episode.turns]
+        for pair in pairs:
+            chosen, rejected = (Candidate(s[0].action.raw) for s in (pair.chosen, pair.rejected))
+            turns[pair.chosen[0].index].append((chosen, rejected))
+        row, weight = rows[episode.task_id], bench.settings.human_pairs
+        trees.append(pair_tree(learner, style, row, episode, turns, weight))
+    return [tree for tree in trees if tree]
 
 
 def _multi_turn_dpo(bench: Workbench) -> Result:
@@ -165,7 +194,7 @@ def _multi_turn_dpo(bench: Workbench) -> Result:
         fit_whole_episodes,
         learner,
         _style(bench),
-        _outcome_pairs(bench),
+        _whole_pairs(bench),
         rows,
         beta=settings.policy_beta,
         nll_coefficient=settings.policy_nll,
@@ -219,8 +248,11 @@ def _registered(bench: Workbench) -> PolicyVersion | None:
     return next((v for v in trained if registry.manifest(v.id).round_id == bench.id), None)
 
 
-def _outcome_pairs(bench: Workbench) -> list[PreferencePair]:
-    return episode_pairs(*chosen_episodes(bench))
+def _whole_pairs(bench: Workbench) -> list[PreferencePair]:
+    """The pairs of episodes; those by people's grades weigh as the settings say."""
+    human, weight = PairSource.HUMAN, bench.settings.human_pairs
+    pairs = episode_pairs(*chosen_episodes(bench))
+    return [replace(p, weight=weight) if p.source is human else p for p in pairs]
 
 
 def _a_critic(bench: Workbench, trained: Path | None) -> Critic:
