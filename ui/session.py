@@ -62,6 +62,20 @@ class WatchView:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainView:
+    """The Train page: the open round, None for the newest, and the ones to compare."""
+
+    round_id: str | None = None
+    compared: tuple[str, ...] = ()
+
+    def comparing(self, round_id: str) -> TrainView:
+        """With one more round to compare, the last two of them, or without it if it was there."""
+        others = tuple(id for id in self.compared if id != round_id)
+        is_new = len(others) == len(self.compared)
+        return replace(self, compared=(*others, round_id)[-2:] if is_new else others)
+
+
+@dataclass(frozen=True, slots=True)
 class LogView:
     """The Sessions page: what is searched for, which page of it, which episode and turn is open."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from sweet.services import Services
-from ui import collaborate, sessions, watch
+from ui import collaborate, sessions, train, watch
 from ui.theme import CSS, head, markup, theme
 
 AT_ONCE = 40
@@ -19,6 +19,7 @@ PAGES: tuple[tuple[str, str, Build], ...] = (
     ("Collaborate", "", collaborate.build),
     ("Watch", "watch", watch.build),
     ("Sessions", "sessions", sessions.build),
+    ("Train", "train", train.build),
 )
 
 

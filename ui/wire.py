@@ -13,7 +13,6 @@ from typing import Any
 import gradio as gr
 
 from sweet.errors import SweetError, boundary
-from sweet.services import Services
 from ui.format import esc
 
 _LOG = logging.getLogger("sweet.ui")
@@ -21,8 +20,8 @@ SKIP = gr.skip()
 """For an output that stays as it is."""
 
 
-def bound(handler: Callable, services: Services) -> Callable:
-    """`handler` without its first argument, for an event listener.
+def bound(handler: Callable, services: object) -> Callable:
+    """`handler` without its first argument, the services or what is made of them, for a listener.
 
     A SweetError is shown as its message; anything else as a failure of ours, with the traceback
     in the server's log. Works for plain functions, coroutines and async generators.

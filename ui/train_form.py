@@ -1,0 +1,172 @@
+"""A round's settings as fields of the Train page, and back.
+
+Each setting has a field: a few in front, in words, all others in the expert fold with the help
+that the command line shows. A setting that is added to `RoundSettings` appears by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields
+from typing import Any
+
+import gradio as gr
+
+from sweet.errors import ConfigError
+from sweet.services import PERSON, Services
+from sweet.settings import EMBEDDED_MODEL
+from sweet.simulator import ScriptedCollaborator
+from sweet.types import TaskKind
+from trainer.settings import CHOICES, RoundSettings
+from ui.format import collaborator_name
+
+FRESH_EPISODES = 400
+"""Offered at first: 4 each of 100 tasks, which on two cores is a round of minutes."""
+MOST_EPISODES = 100_000
+NO_LOG = "fresh episodes only"
+
+ALGORITHMS = {
+    "sweet": "SWEET-RL",
+    "sweet-nohidden": "SWEET-RL without hidden information",
+    "sweet-untrained": "SWEET-RL with an untrained critic",
+    "mtdpo": "Multi-turn DPO",
+    "rft": "Rejection fine-tuning",
+}
+_FRONT = ("algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks")
+"""Settings that the fields in front stand for."""
+_GROUPS = {
+    "Which episodes": (
+        "from_policy", "since", "until", "fresh_set", "fresh_per_task", "concurrency",
+    ),
+    "Stage 1: the critic": (
+        "critic_lr", "critic_epochs", "critic_batch", "critic_beta", "critic_nll", "credit",
+        "ranking_reference", "lora_rank",
+    ),
+    "Stage 2: the policy": (
+        "candidates", "pairs_per_turn", "policy_share", "policy_least", "policy_lr",
+        "policy_epochs", "policy_batch", "policy_beta", "policy_nll",
+    ),
+    "What becomes of it": ("validation_set", "validation_n", "promote", "promote_margin"),
+}  # fmt: skip
+_REST = "The run"
+FRONT_INPUTS = ("algorithm", "policy", "fresh", "source", "task_set")
+_SETTINGS: dict[str, Field] = {field.name: field for field in fields(RoundSettings)}
+EXPERT = tuple(name for name in _SETTINGS if name not in _FRONT)
+
+
+def front() -> dict[str, Any]:
+    """The fields in front, by the names of `FRONT_INPUTS`; the page fills their choices."""
+    names = [(f"{ALGORITHMS.get(value, value)} ({value})", value) for value in CHOICES["algorithm"]]
+    with gr.Row():
+        made = {
+            "algorithm": gr.Dropdown(
+                label="Algorithm", choices=names, value="sweet", min_width=220
+            ),
+            "policy": gr.Dropdown(label="Start from", choices=[], min_width=220),
+            "fresh": gr.Number(
+                label="Fresh episodes", value=FRESH_EPISODES, minimum=0, precision=0, min_width=140
+            ),
+        }
+    with gr.Row():
+        made["source"] = gr.Dropdown(label="Episodes of the log", choices=[], min_width=220)
+        made["task_set"] = gr.Dropdown(label="Of which task set", choices=[], min_width=220)
+    return made
+
+
+def expert() -> dict[str, Any]:
+    """A field for each other setting, by its name, in groups."""
+    grouped = {name for names in _GROUPS.values() for name in names}
+    rest = [name for name in EXPERT if name not in grouped]
+    made: dict[str, Any] = {}
+    with gr.Accordion("Expert settings", open=False, elem_id="expert"):
+        for title, names in [*_GROUPS.items(), (_REST, rest)]:
+            gr.Markdown(f"#### {title}")
+            with gr.Row(elem_classes="fields"):
+                made |= {name: _field(_SETTINGS[name]) for name in names if name in _SETTINGS}
+    return made
+
+
+def _field(setting: Field) -> Any:
+    label = setting.name.replace("_", " ").capitalize().replace("lr", "learning rate")
+    label = label.replace("Lora", "LoRA").replace("nll", "NLL")
+    about = {"label": label, "info": str(setting.metadata["help"]), "min_width": 220}
+    default = setting.default
+    if setting.name in CHOICES:
+        return gr.Dropdown(choices=list(CHOICES[setting.name]), value=default, **about)
+    if isinstance(default, bool):
+        return gr.Checkbox(value=default, **about)
+    if isinstance(default, int):
+        return gr.Number(value=default, precision=0, **about)
+    if isinstance(default, float):
+        return gr.Number(value=default, step=default / 10 or 0.01, **about)
+    return gr.Textbox(value=default, max_lines=1, **about)
+
+
+def choices(services: Services) -> tuple[Any, Any, Any]:
+    """What can be chosen: versions to start from, whose episodes, of which task sets."""
+    versions = [(_version_name(v.id, v.note), v.id) for v in services.policies()]
+    served = services.default_policy()
+    model = services.settings.simulator.model
+    simulators = [ScriptedCollaborator.name]
+    simulators += [] if model == EMBEDDED_MODEL else [f"llm:{model}"]
+    sources = [("All", ""), ("Of people", PERSON)]
+    sources += [(f"Of the {collaborator_name(name).lower()}", name) for name in simulators]
+    sources += [("None: fresh episodes only", NO_LOG)]
+    sets = [s.name for s in services.store.task_sets() if s.kind is TaskKind.BACKEND]
+    return (
+        gr.update(choices=[(f"The version served now ({served})", ""), *versions], value=""),
+        gr.update(choices=sources, value=""),
+        gr.update(choices=[("Any", ""), *((name, name) for name in sets)], value=""),
+    )
+
+
+def default_settings() -> RoundSettings:
+    """What the fields say at first."""
+    return RoundSettings(fresh_tasks=math.ceil(FRESH_EPISODES / RoundSettings().fresh_per_task))
+
+
+def _version_name(policy_id: str, note: str) -> str:
+    short = note if len(note) <= 60 else f"{note[:59]}…"
+    return f"{policy_id} ({short})" if short else policy_id
+
+
+def settings_of(values: Sequence[Any]) -> RoundSettings:
+    """The settings that the fields say, in the order of `FRONT_INPUTS`, then `EXPERT`.
+
+    Raises: ConfigError naming a field that is empty or out of its range.
+    """
+    given = dict(zip((*FRONT_INPUTS, *EXPERT), values, strict=True))
+    chosen = {name: _value(_SETTINGS[name], given[name]) for name in EXPERT}
+    source = str(given["source"] or "")
+    return RoundSettings(
+        algorithm=str(given["algorithm"]),
+        policy=str(given["policy"] or ""),
+        use_log=source != NO_LOG,
+        from_collaborator="" if source == NO_LOG else source,
+        from_tasks=str(given["task_set"] or ""),
+        fresh_tasks=_fresh_tasks(given["fresh"], chosen),
+        **chosen,
+    )
+
+
+def _fresh_tasks(fresh: float | None, chosen: Mapping[str, Any]) -> int:
+    if fresh is None or fresh != int(fresh) or not 0 <= fresh <= MOST_EPISODES:
+        raise ConfigError(
+            f"Fresh episodes: {fresh} was given; choose a whole number from 0 to {MOST_EPISODES:,}."
+        )
+    return math.ceil(fresh / max(1, chosen["fresh_per_task"]))
+
+
+def _value(setting: Field, given: Any) -> Any:
+    """What a field says, in the setting's own type."""
+    if isinstance(setting.default, bool):
+        return bool(given)
+    if isinstance(setting.default, str):
+        return str(given or "").strip()
+    if given is None:
+        raise ConfigError(
+            f"--{setting.name.replace('_', '-')} is empty: {setting.metadata['help']}. "
+            f"Its default is {setting.default}."
+        )
+    return float(given) if isinstance(setting.default, float) else int(given)
