@@ -50,38 +50,40 @@ def run_round(
         if resume:
             bench = Workbench.again(services, resume)
         else:
-            settings = settings or RoundSettings()
-            parent = services.registry.verified(settings.policy or services.default_policy())
-            bench = Workbench.new(services, settings.starting_from(parent.id))
+            bench = Workbench.begin(services, settings or RoundSettings())
         try:
-            return _run(bench)
+            with bench.tracked():
+                return _run(bench)
         except SweetError as e:
+            bench.note(f"failed: {e}")
             services.store.fail_round(bench.id, str(e))
             raise
-        except BaseException:
+        except BaseException as e:
+            bench.note(f"stopped: {type(e).__name__}")
             services.store.stop_round(bench.id)
             raise
 
 
 def _run(bench: Workbench) -> Round:
     torch.set_num_threads(bench.settings.threads)
-    algorithm = bench.settings.kind
-    bench.stage("collect", collect)
-    if algorithm not in (UNTRAINED, Algorithm.REJECTION):
-        bench.stage("pairs", _pairs)
-    if algorithm.ranks_candidates:
-        if algorithm is not UNTRAINED:
-            bench.stage("critic", _critic)
-        bench.stage("candidates", draw_candidates)
-        bench.stage("rank", _rank)
-    bench.stage("policy", _POLICY_STAGES.get(algorithm, _turn_by_turn))
-    figures = bench.stage("evaluate", compare)
-    registered = bench.stage("register", _register)
+    stages = {
+        "collect": collect,
+        "pairs": _pairs,
+        "critic": _critic,
+        "candidates": draw_candidates,
+        "rank": _rank,
+        "policy": _POLICY_STAGES.get(bench.settings.kind, _turn_by_turn),
+        "evaluate": compare,
+        "register": _register,
+    }
+    for name in bench.settings.kind.stages:
+        bench.stage(name, stages[name])
+    registered = bench.result("register")
     return bench.services.store.end_round(
         bench.id,
         version_id=registered["version"],
         is_promoted=registered["is_promoted"],
-        figures=figures,
+        figures={**bench.result("evaluate"), "ended_early": bench.cut_short()},
     )
 
 
@@ -234,11 +236,16 @@ def _register(bench: Workbench) -> Result:
         data_hash=bench.result("collect")["data_hash"],
         settings=settings.as_dict(),
         figures=bench.result("evaluate"),
-        note=f"{settings.algorithm} from {parent.id}; {why}",
+        note=f"{settings.algorithm} from {parent.id}{_cut_short(bench)}; {why}",
     )
     if is_better:
         registry.promote(version.id)
     return {"version": version.id, "is_promoted": is_better, "why": why}
+
+
+def _cut_short(bench: Workbench) -> str:
+    stages = bench.cut_short()
+    return f" ({' and '.join(stages)} ended early, as asked)" if stages else ""
 
 
 def _registered(bench: Workbench) -> PolicyVersion | None:

@@ -35,6 +35,14 @@ class Algorithm(StrEnum):
         """Whether a critic reads hidden information."""
         return self.ranks_candidates and self is not Algorithm.NO_HIDDEN
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What a round goes through, in order."""
+        pairs = ("pairs",) if self.trains_critic or self is Algorithm.MULTI_TURN_DPO else ()
+        critic = ("critic",) if self.trains_critic else ()
+        ranking = ("candidates", "rank") if self.ranks_candidates else ()
+        return ("collect", *pairs, *critic, *ranking, "policy", "evaluate", "register")
+
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "algorithm": tuple(Algorithm),
