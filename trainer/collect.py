@@ -57,7 +57,7 @@ def collect(bench: Workbench) -> Result:
 
     Raises: TrainingError where none is left, saying what was left out and why.
     """
-    fresh = _fresh(bench) if bench.settings.fresh_tasks else []
+    fresh, is_cut = _fresh(bench) if bench.settings.fresh_tasks else ([], False)
     logged = _logged(bench, {e.id for e in fresh}) if bench.settings.use_log else []
     given = [*logged, *(_whole(bench, episode) for episode in fresh)]
     chosen = choose(bench.settings, given, bench.services.store.iter_forks())
@@ -79,6 +79,7 @@ def collect(bench: Workbench) -> Result:
         "grades": {e.id: reward_of(e) for e in episodes if source_of(e) is PairSource.HUMAN},
         "accepted": {task_id: episode.id for task_id, episode in chosen.accepted.items()},
         "turns": [[*pair.episode_ids, pair.chosen[0].index] for pair in chosen.turns],
+        **({"ended_early": True} if is_cut else {}),
     }
 
 
@@ -140,8 +141,11 @@ def _logged(bench: Workbench, without: set[str]) -> list[LoggedEpisode]:
     return [one for one in found if one.episode.id not in without]
 
 
-def _fresh(bench: Workbench) -> list[Episode]:
-    """New episodes of tasks drawn by the round's seed, several a task, in the log."""
+def _fresh(bench: Workbench) -> tuple[list[Episode], bool]:
+    """New episodes of tasks drawn by the round's seed, several a task, in the log.
+
+    And whether they are fewer than was planned, because the stage was asked to end.
+    """
     settings, services = bench.settings, bench.services
     rows = services.task_rows(settings.fresh_set)
     if rows and rows[0].task.split in HELD_OUT:
@@ -161,7 +165,7 @@ def _fresh(bench: Workbench) -> list[Episode]:
     )
     batch_id = services.store.start_batch(f"round {bench.id}", asdict(plan), len(todo))
     begun = services.store.round(bench.id).created_at
-    return play(
+    episodes = play(
         bench,
         services.store,
         policy,
@@ -169,7 +173,9 @@ def _fresh(bench: Workbench) -> list[Episode]:
         EpisodeFilter(policy_id=policy.id, since=begun),
         progress=partial(bench.at, "collect"),
         batch_id=batch_id,
+        stage="collect",
     )
+    return episodes, len(episodes) < len(todo)
 
 
 def _whole(bench: Workbench, episode: Episode) -> LoggedEpisode:
