@@ -9,7 +9,7 @@ import asyncio
 import random
 import threading
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -298,13 +298,19 @@ class Services:
     # Batches
 
     async def open_batch(
-        self, plan: BatchPlan, stop: asyncio.Event | None = None
+        self,
+        plan: BatchPlan,
+        stop: asyncio.Event | None = None,
+        *,
+        kind: str = "rollout",
+        done: Collection[int] = (),
     ) -> tuple[str, AsyncIterator[Outcome]]:
         """A batch's id and its outcomes as they come; it runs while they are asked for.
 
+        `done` are the places of the plan whose episodes are there already.
         Raises: SweetError where it can't begin (no such set, policy or collaborator).
         """
-        rollout, todo = await asyncio.to_thread(self._prepared, plan)
+        rollout, todo = await asyncio.to_thread(self._prepared, plan, kind, done)
         return str(rollout.batch_id), rollout.run(todo, concurrency=plan.concurrency, stop=stop)
 
     async def start_batch(self, plan: BatchPlan) -> str:
@@ -324,20 +330,22 @@ class Services:
         task.add_done_callback(self._running.discard)
         return batch_id
 
-    def _prepared(self, plan: BatchPlan) -> tuple[Rollout, list[Assignment]]:
+    def _prepared(
+        self, plan: BatchPlan, kind: str, done: Collection[int]
+    ) -> tuple[Rollout, list[Assignment]]:
         if plan.n < 1 or plan.concurrency < 1:
             raise ConfigError(
                 f"{plan.n} episodes, {plan.concurrency} at once: both must be at least 1."
             )
         rows = self.task_rows(plan.tasks)
-        todo = list(assignments(rows, plan.n, plan.seed))
+        todo = [a for a in assignments(rows, plan.n, plan.seed) if a.index not in done]
         for row in {a.row.task.id: a.row for a in todo}.values():
             self.simulator_for(row, plan.collaborator)  # a task nobody can play is found first
         kinds = {a.row.task.kind for a in todo}
         if len(kinds) != 1:
             raise ConfigError(f"The set {plan.tasks!r} mixes kinds of tasks. Choose one of a kind.")
         policy, evaluator = self.policy(plan.policy_id), self.evaluator(kinds.pop())
-        batch_id = self.store.start_batch("rollout", asdict(plan), plan.n)
+        batch_id = self.store.start_batch(kind, asdict(plan), len(todo))
         collaborator = partial(self.simulator_for, name=plan.collaborator)
         rollout = Rollout(
             self.store, policy, collaborator, evaluator, self.settings.max_turns, batch_id
