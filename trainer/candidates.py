@@ -62,22 +62,26 @@ async def sample_candidates(
 
 
 def rank_pairs(
-    scores: Sequence[float], counts: Sequence[int], rng: random.Random, pairs: int = PAIRS
+    scores: Sequence[float | None],
+    counts: Sequence[int],
+    rng: random.Random,
+    pairs: int = PAIRS,
 ) -> list[tuple[int, int]]:
     """(chosen, rejected) candidates of one turn, as their indices; at most `pairs`.
 
     Every draw has a place of its own in the ranking, so a message that was drawn often is in as
     many pairs as it would be if it had not been merged. Chosen is from the better half of the
     draws, rejected from the worse half (the middle one of an odd number is in neither). Equal
-    scores make no pair.
+    scores make no pair, and neither does a candidate without one.
     """
-    draws = [index for index, count in enumerate(counts) for _ in range(count)]
-    draws.sort(key=lambda index: (-scores[index], index))
+    known = {index: score for index, score in enumerate(scores) if score is not None}
+    draws = [index for index in known for _ in range(counts[index])]
+    draws.sort(key=lambda index: (-known[index], index))
     half = len(draws) // 2
     possible = [
         (chosen, rejected)
         for chosen, rejected in product(draws[:half], draws[len(draws) - half :])
-        if scores[chosen] > scores[rejected]
+        if known[chosen] > known[rejected]
     ]
     return rng.sample(possible, min(pairs, len(possible)))
 
@@ -87,8 +91,8 @@ def ranked_turns(
 ) -> dict[int, list[RankedCandidate]]:
     """The candidates of an episode as the log keeps them, by turn; left out where there is none.
 
-    `ranked` holds each turn's `scores` and `pairs`. Candidates that differ in their thoughts alone
-    are one message, and become one.
+    `ranked` holds each turn's `scores` and `pairs`; what got no score is left out. Candidates that
+    differ in their thoughts alone are one message, and become one.
     """
     return {
         index: _merged(candidates, turn["scores"], turn["pairs"])
@@ -98,12 +102,16 @@ def ranked_turns(
 
 
 def _merged(
-    candidates: Sequence[Candidate], scores: Sequence[float], pairs: Sequence[tuple[int, int]]
+    candidates: Sequence[Candidate],
+    scores: Sequence[float | None],
+    pairs: Sequence[tuple[int, int]],
 ) -> list[RankedCandidate]:
     chosen = Counter(side for side, _ in pairs)
     rejected = Counter(side for _, side in pairs)
     found: dict[tuple[str, bool], RankedCandidate] = {}
     for index, (candidate, score) in enumerate(zip(candidates, scores, strict=True)):
+        if score is None:
+            continue
         same = (candidate.said, candidate.is_ended)
         one = found.get(same) or RankedCandidate(same[0], 0, score, is_ended=same[1])
         found[same] = replace(

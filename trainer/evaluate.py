@@ -25,7 +25,7 @@ def compare(bench: Workbench) -> Result:
     """Figures of parent and child, and of the difference on the tasks that both were scored on."""
     settings, services = bench.settings, bench.services
     parent = services.registry.verified(settings.policy)
-    child = PolicyVersion("child", parent.base_model, str(bench.folder / "policy"), parent.id)
+    child = _child(parent, str(bench.folder / "policy"), settings)
     rows = services.task_rows(settings.validation_set)
     rows = random.Random(settings.seed).sample(rows, min(settings.validation_n, len(rows)))
     todo = list(assignments(rows, len(rows), settings.seed))
@@ -72,6 +72,15 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
         return True, f"promoted: {found}"
     rule = "the interval's lower end" if settings.promote == "certain" else "the gain"
     return False, f"not promoted: {found}; {rule} must be above {settings.promote_margin:.1%}"
+
+
+def _child(parent: PolicyVersion, folder: str, settings: RoundSettings) -> PolicyVersion:
+    """What was trained, as a version that is not registered yet."""
+    if settings.tuning == "full":
+        return PolicyVersion("child", parent.base_model, None, parent.id, model_path=folder)
+    return PolicyVersion(
+        "child", parent.base_model, folder, parent.id, model_path=parent.model_path
+    )
 
 
 def _difference(parents: Sequence[Episode], children: Sequence[Episode]) -> dict[str, Any]:

@@ -9,13 +9,11 @@ that was killed and resumed ends with the same figures.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import torch
 
@@ -24,19 +22,18 @@ from sweet.services import Services
 from sweet.store import Round
 from sweet.types import PairSource, PolicyVersion, PreferencePair, TaskRow
 from trainer.baselines import fit_successes, fit_whole_episodes
-from trainer.candidates import Candidate, rank_pairs, ranked_turns
+from trainer.candidates import Candidate
 from trainer.collect import chosen_episodes, chosen_turns, collect
-from trainer.critic import Critic, CriticSettings
+from trainer.critics import open_learner, parent_of, style_of, trained_critic
 from trainer.draws import candidates_of, draw_candidates
 from trainer.evaluate import compare, verdict
 from trainer.fit import FitSettings
-from trainer.learner import Learner, load_learner, model_source
+from trainer.learner import Learner
 from trainer.pairs import episode_pairs
 from trainer.policy import PairTree, PolicySettings, fit_policy, pair_tree
+from trainer.rank import rank
 from trainer.settings import Algorithm, RoundSettings
 from trainer.workbench import Result, Workbench, only_round
-
-UNTRAINED = Algorithm.UNTRAINED
 
 
 def run_round(
@@ -71,7 +68,7 @@ def _run(bench: Workbench) -> Round:
         "pairs": _pairs,
         "critic": _critic,
         "candidates": draw_candidates,
-        "rank": _rank,
+        "rank": rank,
         "policy": _POLICY_STAGES.get(bench.settings.kind, _turn_by_turn),
         "evaluate": compare,
         "register": _register,
@@ -101,7 +98,7 @@ def _pairs(bench: Workbench) -> Result:
 def _critic(bench: Workbench) -> Result:
     settings = bench.settings
     _, rows = chosen_episodes(bench)
-    critic = _a_critic(bench, None)
+    critic = trained_critic(bench.services, settings)
     how = FitSettings(*settings.critic_training, settings.seed)
     pairs = _whole_pairs(bench)
     checkpoint = bench.folder / "critic.pt"
@@ -110,48 +107,11 @@ def _critic(bench: Workbench) -> Result:
     return {**epochs[-1], "epochs": epochs}
 
 
-def _rank(bench: Workbench) -> Result:
-    """Scores of all candidates, pairs of them, and the advantages of what was logged."""
-    settings = bench.settings
-    episodes, rows = chosen_episodes(bench)
-    drawn = candidates_of(bench)
-    trained = None if settings.kind is UNTRAINED else bench.folder / "critic"
-    critic = _a_critic(bench, trained)
-    ranked: dict[str, list[dict]] = {}
-    some = [episode for episode in episodes if episode.id in drawn]
-    for done, episode in enumerate(some, start=1):
-        turns = drawn[episode.id]
-        scores = critic.scores(rows[episode.task_id], episode, turns)
-        bench.at("rank", done, len(some))
-        if scores is None:
-            continue
-        rng = random.Random(f"{settings.seed}/{episode.task_id}/{episode.seed}")
-        ranked[episode.id] = [
-            {
-                "scores": values,
-                "pairs": rank_pairs(values, [c.count for c in turn], rng, settings.pairs_per_turn),
-            }
-            for turn, values in zip(turns, scores, strict=True)
-        ]
-    advantages = critic.advantages(rows, episodes)
-    store, name = bench.services.store, f"round {bench.id}"
-    for episode, values in zip(episodes, advantages, strict=True):
-        if values:
-            store.add_advantages(episode.id, name, values)
-    for episode_id, turns in ranked.items():
-        store.add_candidates(episode_id, name, ranked_turns(drawn[episode_id], turns))
-    return {
-        "pairs": sum(len(turn["pairs"]) for turns in ranked.values() for turn in turns),
-        "too_long": len(some) - len(ranked),
-        "with_advantages": sum(values is not None for values in advantages),
-        "episodes": ranked,
-    }
-
-
 def _turn_by_turn(bench: Workbench) -> Result:
     episodes, rows = chosen_episodes(bench)
     ranked, drawn = bench.result("rank")["episodes"], candidates_of(bench)
-    learner, style = _learner(bench), _style(bench)
+    settings = bench.settings
+    learner, style = open_learner(bench.services, settings), style_of(bench.services, settings)
     trees = []
     for episode in (e for e in episodes if e.id in ranked):
         turns = [
@@ -159,7 +119,6 @@ def _turn_by_turn(bench: Workbench) -> Result:
             for candidates, turn in zip(drawn[episode.id], ranked[episode.id], strict=True)
         ]
         trees.append(pair_tree(learner, style, rows[episode.task_id], episode, turns))
-    settings = bench.settings
     loss = PolicySettings(settings.policy_beta, settings.policy_nll)
     by_source = {
         PairSource.CRITIC: [tree for tree in trees if tree],
@@ -191,11 +150,12 @@ def _human_trees(
 
 def _multi_turn_dpo(bench: Workbench) -> Result:
     _, rows = chosen_episodes(bench)
-    learner, settings = _learner(bench), bench.settings
+    settings = bench.settings
+    learner = open_learner(bench.services, settings)
     fit = partial(
         fit_whole_episodes,
         learner,
-        _style(bench),
+        style_of(bench.services, settings),
         _whole_pairs(bench),
         rows,
         beta=settings.policy_beta,
@@ -205,8 +165,9 @@ def _multi_turn_dpo(bench: Workbench) -> Result:
 
 
 def _rejection(bench: Workbench) -> Result:
-    learner = _learner(bench)
-    fit = partial(fit_successes, learner, _style(bench), *chosen_episodes(bench))
+    learner = open_learner(bench.services, bench.settings)
+    style = style_of(bench.services, bench.settings)
+    fit = partial(fit_successes, learner, style, *chosen_episodes(bench))
     return _trained(bench, learner, fit)
 
 
@@ -214,7 +175,7 @@ _POLICY_STAGES = {Algorithm.MULTI_TURN_DPO: _multi_turn_dpo, Algorithm.REJECTION
 
 
 def _trained(bench: Workbench, learner: Learner, fit: partial) -> Result:
-    """The policy stage's result, after training and saving the adapter."""
+    """The policy stage's result, after training and saving what was trained."""
     lr, epochs, batch = bench.settings.policy_training
     how = FitSettings(lr, epochs, batch, bench.settings.seed)
     checkpoint = bench.folder / "policy.pt"
@@ -226,11 +187,12 @@ def _trained(bench: Workbench, learner: Learner, fit: partial) -> Result:
 def _register(bench: Workbench) -> Result:
     """The new version in the registry; served from now on if it beat its parent."""
     registry, settings = bench.services.registry, bench.settings
-    parent = _parent(bench)
+    parent = parent_of(bench.services, settings)
     is_better, why = verdict(bench.result("evaluate"), settings)
     version = _registered(bench) or registry.register(
         bench.folder / "policy",
         parent.base_model,
+        model_path=parent.model_path,
         parent_id=parent.id,
         round_id=bench.id,
         data_hash=bench.result("collect")["data_hash"],
@@ -251,7 +213,7 @@ def _cut_short(bench: Workbench) -> str:
 def _registered(bench: Workbench) -> PolicyVersion | None:
     """What this round registered before it was killed."""
     registry = bench.services.registry
-    trained = (v for v in registry.versions() if v.adapter_path and v.parent_id)
+    trained = (v for v in registry.versions() if v.parent_id)
     return next((v for v in trained if registry.manifest(v.id).round_id == bench.id), None)
 
 
@@ -260,36 +222,3 @@ def _whole_pairs(bench: Workbench) -> list[PreferencePair]:
     human, weight = PairSource.HUMAN, bench.settings.human_pairs
     pairs = episode_pairs(*chosen_episodes(bench))
     return [replace(p, weight=weight) if p.source is human else p for p in pairs]
-
-
-def _a_critic(bench: Workbench, trained: Path | None) -> Critic:
-    settings = bench.settings
-    reference = settings.ranking_reference == "hidden" and settings.kind is not UNTRAINED
-    how = CriticSettings(
-        settings.critic_beta,
-        settings.critic_nll,
-        settings.credit,  # type: ignore[arg-type]  # one of two, checked by the settings
-        settings.kind.reads_hidden,
-        reference,
-    )
-    return Critic(_learner(bench, trained), _style(bench), how)
-
-
-def _learner(bench: Workbench, trained: Path | None = None) -> Learner:
-    parent, settings = _parent(bench), bench.settings
-    return load_learner(
-        model_source(parent.base_model),
-        parent.adapter_path,
-        rank=settings.lora_rank,
-        seed=settings.seed,
-        device=settings.device,
-        trained=trained,
-    )
-
-
-def _parent(bench: Workbench) -> PolicyVersion:
-    return bench.services.registry.version(bench.settings.policy)
-
-
-def _style(bench: Workbench) -> str:
-    return bench.services.seated(_parent(bench)).style

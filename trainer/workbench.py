@@ -3,7 +3,7 @@
 rounds/lock                  held while a round runs: there is never a second one
 rounds/r0001/settings.json
 rounds/r0001/01-collect.json …   a stage's result, written aside and renamed when it is done
-rounds/r0001/critic/ policy/     adapters as PEFT folders
+rounds/r0001/critic/ policy/     what was trained: PEFT folders, or whole models
 rounds/r0001/log.txt             what was said while it ran
 """
 
@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from sweet.errors import ConfigError, TrainingError, boundary
 from sweet.services import Services
 from sweet.store import Round, RoundState
-from trainer.settings import RoundSettings
+from trainer.settings import Algorithm, RoundSettings
 from trainer.trackers import Tracker, check_tracker
 
 if TYPE_CHECKING:  # it brings torch
@@ -51,7 +51,7 @@ class Workbench:
     @classmethod
     def begin(cls, services: Services, settings: RoundSettings) -> Workbench:
         """A new round's, whose start was checked. Raises: ConfigError, PolicyError."""
-        check_tracker(settings.report_to)
+        _check(services, settings)
         parent = services.registry.verified(settings.policy or services.default_policy())
         return cls.new(services, settings.starting_from(parent.id))
 
@@ -72,7 +72,7 @@ class Workbench:
     def again(cls, services: Services, id: str) -> Workbench:
         """A round that was begun before. Raises: ConfigError, StoreError."""
         bench = cls(services, id, settings_of(services, id))
-        check_tracker(bench.settings.report_to)
+        _check(services, bench.settings)
         services.store.resume_round(id)
         return bench
 
@@ -202,6 +202,13 @@ def _running(services: Services) -> list[Round]:
 def rounds_folder(services: Services) -> Path:
     """Where the rounds of a data folder lie."""
     return services.settings.data / "rounds"
+
+
+def _check(services: Services, settings: RoundSettings) -> None:
+    """Nothing, if what the settings name can be had. Raises: ConfigError."""
+    check_tracker(settings.report_to)
+    if settings.kind is Algorithm.JUDGE:
+        services.judge()
 
 
 def _brief(result: Result) -> str:
