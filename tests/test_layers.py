@@ -43,6 +43,9 @@ RANKS = {
     "trainer.encoding": 2,
     "trainer.demonstrations": 2,
     "sweet.exchange": 3,
+    "sweet.blind": 1,
+    "sweet.paper": 0,
+    "sweet.leaderboard": 3,
     "sweet.policy": 3,
     "sweet.simulator": 3,
     "sweet.episode": 3,
@@ -71,6 +74,7 @@ RANKS = {
     "trainer.measure": 5.5,
     "sweet.services": 6,
     "sweet.probes": 6,
+    "sweet.compare": 6.1,
     "trainer.trackers": 6,
     "trainer.workbench": 6.1,
     "trainer.simulate": 6.2,
@@ -110,7 +114,7 @@ RANKS = {
 
 HOMES = {
     "gradio": ("ui", "app"),
-    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local", "benchmarks.tree"),
+    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local", "benchmarks"),
 }
 
 
