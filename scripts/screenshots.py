@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 LOOKS = (("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390))
 PATIENCE_MS = 60_000
+ROUND_MS = 3_600_000
 ATTEMPTS = 12
 
 
@@ -72,6 +73,14 @@ def answer_all(page: Page) -> None:
     expect(page.locator(".result")).to_be_visible()
 
 
+def retrain(page: Page, address: str) -> None:
+    """A round of training with the settings offered, from its start to its end."""
+    page.goto(address + "/train")
+    expect(page.locator("#preview .panel")).to_be_visible()
+    page.get_by_role("button", name="Retrain", exact=True).click()
+    expect(page.locator("#round .verdict")).to_be_visible(timeout=ROUND_MS)
+
+
 def shoot(
     browser: Browser, address: str, episode: str, batch: str, scheme: str, width: int
 ) -> None:
@@ -85,6 +94,7 @@ def shoot(
         "watch": (batch, ".batch"),
         "sessions": ("/sessions", "#table table"),
         "replay": (f"/sessions?episode={episode}&turn=2", ".replay"),
+        "train": ("/train", "#plots .plots"),
     }
     for name, (path, wanted) in shown.items():
         page.goto(address + path)
@@ -94,6 +104,9 @@ def shoot(
         if name == "collaborate":
             page.locator(".result").evaluate("result => result.scrollIntoView()")
             page.screenshot(path=IMAGES / f"result-{scheme}-{width}.png")
+        if name == "train":
+            page.locator("#round").evaluate("round => round.scrollIntoView()")
+            page.screenshot(path=IMAGES / f"round-{scheme}-{width}.png")
     context.close()
 
 
@@ -114,6 +127,7 @@ def main() -> None:
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator(".batch")).to_contain_text("done")
         batch = page.url.removeprefix(address)
+        retrain(page, address)
         for scheme, width in LOOKS:
             shoot(browser, address, episode, batch, scheme, width)
         browser.close()

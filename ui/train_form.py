@@ -30,6 +30,8 @@ ALGORITHMS = {
     "sweet": "SWEET-RL",
     "sweet-nohidden": "SWEET-RL without hidden information",
     "sweet-untrained": "SWEET-RL with an untrained critic",
+    "sweet-value": "SWEET-RL with a value head",
+    "sweet-judge": "SWEET-RL with a judge as critic",
     "mtdpo": "Multi-turn DPO",
     "rft": "Rejection fine-tuning",
 }
@@ -37,11 +39,12 @@ _FRONT = ("algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", 
 """Settings that the fields in front stand for."""
 _GROUPS = {
     "Which episodes": (
-        "from_policy", "since", "until", "fresh_set", "fresh_per_task", "concurrency",
+        "from_policy", "since", "until", "human_pairs", "fresh_set", "fresh_per_task",
+        "concurrency",
     ),
     "Stage 1: the critic": (
         "critic_lr", "critic_epochs", "critic_batch", "critic_beta", "critic_nll", "credit",
-        "ranking_reference", "lora_rank",
+        "ranking_reference",
     ),
     "Stage 2: the policy": (
         "candidates", "pairs_per_turn", "policy_share", "policy_least", "policy_lr",
@@ -49,7 +52,7 @@ _GROUPS = {
     ),
     "What becomes of it": ("validation_set", "validation_n", "promote", "promote_margin"),
 }  # fmt: skip
-_REST = "The run"
+_REST = "Tuning, and the run"
 FRONT_INPUTS = ("algorithm", "policy", "fresh", "source", "task_set")
 _SETTINGS: dict[str, Field] = {field.name: field for field in fields(RoundSettings)}
 EXPERT = tuple(name for name in _SETTINGS if name not in _FRONT)

@@ -78,7 +78,7 @@ def round_panel(one: Round, stages: Sequence[StageProgress], address: str) -> st
     """A round: its state, each phase with its count and times, and what came of it."""
     kind, words = STATES[one.state]
     elapsed_s = sum(stage.seconds or 0.0 for stage in stages)
-    rows = "".join(_stage(stage, one.state is RoundState.RUNNING) for stage in stages)
+    rows = "".join(_stage(stage, one) for stage in stages)
     algorithm = ALGORITHMS.get(one.algorithm, one.algorithm)
     return (
         f'<div class="panel round" data-address="{esc(address)}"><div class="outcome">'
@@ -98,28 +98,30 @@ def no_round() -> str:
     )
 
 
-def _stage(stage: StageProgress, is_running: bool) -> str:
-    state = "halted" if stage.state == "running" and not is_running else stage.state
-    mark = _MARKS.get(state, "□")
+def _stage(stage: StageProgress, one: Round) -> str:
+    is_halted = stage.state == "running" and one.state is not RoundState.RUNNING
+    state = "halted" if is_halted else stage.state
     count = f"{stage.done:,}/{stage.total:,}" if stage.total else ""
     name = _STAGES.get(stage.name, stage.name)
-    note = f' <span class="meta">{esc(stage.note)}</span>' if stage.note else ""
-    early = ' <span class="meta">ended early</span>' if stage.ended_early else ""
+    is_ending = state == "running" and one.keep_stage == stage.name
+    notes = (stage.note, "ended early" * stage.ended_early, "ends with what it has" * is_ending)
+    note = "".join(f' <span class="meta">{esc(text)}</span>' for text in notes if text)
     current = ' aria-current="step"' if state == "running" else ""
     return (
         f'<li class="{esc(state)}" data-stage="{esc(stage.name)}"{current}>'
-        f'<span class="mark" aria-hidden="true">{mark}</span>'
-        f'<span class="name">{esc(name)}<span class="hear">, {esc(state)}</span>{note}{early}'
-        f'</span><span class="count">{count}</span><span class="time meta">{_times(stage)}</span>'
+        f'<span class="mark" aria-hidden="true">{_MARKS.get(state, "□")}</span>'
+        f'<span class="name">{esc(name)}<span class="hear">, {esc(state)}</span>{note}</span>'
+        f'<span class="count">{count}</span>'
+        f'<span class="time meta">{_times(stage, state)}</span>'
         f'<span class="gave meta">{_gave(stage)}</span>{_bar(stage, state)}</li>'
     )
 
 
-def _times(stage: StageProgress) -> str:
+def _times(stage: StageProgress, state: str) -> str:
     if stage.seconds is None:
         return ""
     elapsed = duration(stage.seconds * 1000)
-    if stage.state != "running":
+    if state != "running":
         return elapsed
     left = NA if stage.remaining_s is None else duration(stage.remaining_s * 1000)
     return f'<span title="elapsed, and what remains of this phase">{elapsed} &lt; {left}</span>'

@@ -1,0 +1,230 @@
+"""What the Train page draws: settings as fields, plots, rounds, versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from sweet.errors import ConfigError
+from sweet.registry import Manifest
+from sweet.store import Round, RoundMetric, RoundState
+from sweet.types import PolicyVersion
+from trainer.jobs import Preview, StageProgress
+from trainer.schedule import ScheduleState
+from trainer.settings import RoundSettings
+from ui import train_form, train_history, train_plots, train_round
+from ui.session import TrainView
+
+BAD = "<img src=x onerror=window.hit=1>"
+FIGURES: dict[str, Any] = {
+    "parent": {
+        "n": 200, "unscored": 0, "success_rate": 0.31, "success_ci95": [0.25, 0.377],
+        "tests_passed": 0.42, "mean_turns": 4.2,
+    },
+    "child": {
+        "n": 199, "unscored": 1, "success_rate": 0.405, "success_ci95": [0.34, 0.474],
+        "tests_passed": 0.51, "mean_turns": 4.6,
+    },
+    "compared": 199,
+    "gain": 0.095,
+    "gain_ci95": [-0.03, 0.16],
+}  # fmt: skip
+ROUND = Round(
+    id="r0001",
+    algorithm="sweet",
+    policy_id="embedded",
+    settings={"seed": 1, "critic_lr": 0.001},
+    state=RoundState.DONE,
+    stage="register",
+    done=0,
+    total=0,
+    created_at="2026-01-02T03:04:05Z",
+    ended_at="2026-01-02T03:14:05Z",
+    error=None,
+    version_id="v0001",
+    is_promoted=True,
+    figures=FIGURES,
+    process_id=0,
+    host="here",
+    keep_stage=None,
+    stage_at=None,
+    counted_at=None,
+    counted_from=None,
+)
+STAGES = (
+    StageProgress("collect", "done", 400, 400, 61.0, result={"chosen": 400, "success_rate": 0.25}),
+    StageProgress("critic", "running", 120, 400, 30.0, 70.0),
+    StageProgress("policy", "waiting"),
+)
+
+
+def text_of(html: str) -> str:
+    """What a person reads of it."""
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def given(**changes: Any) -> list[Any]:
+    """What the fields give at first, but for `changes`."""
+    front = {
+        "algorithm": "sweet", "policy": "", "fresh": train_form.FRESH_EPISODES, "source": "",
+        "task_set": "",
+    }  # fmt: skip
+    expert = {f.name: f.default for f in fields(RoundSettings) if f.name in train_form.EXPERT}
+    return list({**front, **expert, **changes}.values())
+
+
+def test_the_fields_say_what_the_defaults_say() -> None:
+    assert train_form.settings_of(given()) == train_form.default_settings()
+    assert train_form.default_settings().fresh_tasks == 100
+
+
+def test_every_setting_can_be_reached() -> None:
+    inside = set(train_form.EXPERT)
+    assert {f.name for f in fields(RoundSettings)} - inside == {
+        "algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks",
+    }  # fmt: skip
+
+
+def test_fields_become_settings_of_their_own_type() -> None:
+    values = given(fresh=10, source="person", task_set="a/b", seed=7.0, critic_lr=1, since=" x ")
+    settings = train_form.settings_of(values)
+    assert (settings.fresh_tasks, settings.from_collaborator) == (3, "person")  # 4 a task
+    assert (settings.from_tasks, settings.use_log, settings.since) == ("a/b", True, "x")
+    assert isinstance(settings.seed, int) and isinstance(settings.critic_lr, float)
+    only_fresh = train_form.settings_of(given(source=train_form.NO_LOG))
+    assert (only_fresh.use_log, only_fresh.from_collaborator) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fresh": None}, "Fresh episodes: None"),
+        ({"fresh": -1}, "Fresh episodes: -1"),
+        ({"fresh": 2.5}, "Fresh episodes: 2.5"),
+        ({"candidates": None}, "--candidates is empty.*default is 16"),
+        ({"candidates": 1}, "--candidates is 1"),
+        ({"algorithm": BAD}, "--algorithm is"),
+        ({"fresh": 0, "source": train_form.NO_LOG}, "no episode to learn from"),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        train_form.settings_of(given(**changes))
+
+
+def test_a_smoothed_line_starts_at_its_first_value_and_follows_slowly() -> None:
+    flat = train_plots.smoothed([(1, 2.0), (2, 2.0), (3, 2.0)])
+    assert [value for _, value in flat] == pytest.approx([2.0, 2.0, 2.0])
+    jump = train_plots.smoothed([(1, 0.0), (2, 0.0), (3, 1.0)])
+    assert 0 < jump[-1][1] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.0, 1.0, [0, 0.5, 1]), (0.69, 0.69, None), (-3.0, 12.0, None), (0, 1e-9, None)],
+)
+def test_ticks_are_round_and_cover_both_ends(low: float, high: float, expected: Any) -> None:
+    found = train_plots.ticks(low, high)
+    assert found[0] <= low and found[-1] >= high and 2 <= len(found) <= 8
+    assert expected is None or found == expected
+
+
+def metrics(n: int, **values: float) -> list[RoundMetric]:
+    return [
+        RoundMetric(i, "critic", i, name, value * i)
+        for i in range(1, n + 1)
+        for name, value in values.items()
+    ]
+
+
+def test_plots_show_each_update_and_the_smoothed_line_of_what_there_is() -> None:
+    assert "No plot yet" in train_plots.plots([])
+    html = train_plots.plots(metrics(2000, loss=0.5, accuracy=0.0005, unknown=1.0))
+    assert html.count("<figure") == 2
+    assert html.count('class="raw"') == html.count('class="smooth"') == 2
+    assert "Critic: pair accuracy" in html and "smoothed" in html
+    assert len(html) < 60_000  # a tick must stay light
+    one = train_plots.plots(metrics(1, loss=0.693))
+    assert "nan" not in one and "0.693" in one
+
+
+def test_phases_have_counts_times_and_results() -> None:
+    running = replace(ROUND, state=RoundState.RUNNING, figures=None)
+    shown = text_of(train_round.round_panel(running, STAGES, ""))
+    assert "120/400" in shown and "30.0 s &lt; 1 min 10 s" in shown
+    assert "400/400" in shown and "success rate 25%" in shown
+    assert "at work 1 min 31 s" in shown
+    asked = replace(running, keep_stage="critic")
+    assert "ends with what it has" in train_round.round_panel(asked, STAGES, "")
+    stopped = train_round.round_panel(replace(running, state=RoundState.LOST), STAGES, "")
+    assert "progressbar" not in stopped and "Resume goes on" in stopped
+    failed = replace(running, state=RoundState.FAILED, error=f"No pair {BAD}")
+    html = train_round.round_panel(failed, STAGES, "")
+    assert BAD not in html and "No pair" in html and "as they were" in html
+
+
+def test_a_figure_never_stands_without_its_n() -> None:
+    shown = text_of(train_round.round_panel(ROUND, STAGES, ""))
+    assert "31.0% [25.0%, 37.7%] n = 200" in shown and "40.5% [34.0%, 47.4%] n = 199" in shown
+    assert "+9.5 pt [−3.0 pt, +16.0 pt] n = 199" in shown and "✓ promoted" in shown
+    nothing: Mapping[str, Any] = {"n": 0, "success_rate": None, "success_ci95": None}
+    assert train_history.rate(nothing) == train_history.rate(None) == "n/a"
+    assert train_history.gain({"gain": None, "compared": 0}) == "n/a"
+
+
+def test_two_rounds_are_compared_by_what_differs() -> None:
+    other = replace(ROUND, id="r0002", settings={"seed": 2, "critic_lr": 0.001}, figures=None)
+    html = train_history.comparison([ROUND, other])
+    assert "seed" in html and "critic_lr" not in html
+    assert "n/a" in html and "n = 199" in html
+    assert "Press Compare at two rounds" in train_history.comparison([])
+    same = train_history.comparison([ROUND, replace(ROUND, id="r0003")])
+    assert "the same" in same
+
+
+def test_a_third_round_takes_the_place_of_the_first_to_compare() -> None:
+    view = TrainView().comparing("a").comparing("b")
+    assert view.compared == ("a", "b")
+    assert view.comparing("c").compared == ("b", "c")
+    assert view.comparing("a").compared == ("b",)
+
+
+def test_nothing_of_a_round_becomes_markup() -> None:
+    bad = replace(
+        ROUND, id=BAD, algorithm=BAD, policy_id=BAD, version_id=BAD, created_at=BAD,
+        settings={BAD: BAD},
+    )  # fmt: skip
+    version = PolicyVersion(BAD, BAD, BAD, BAD, BAD, BAD)
+    stage = StageProgress(BAD, BAD, 1, 2, 1.0, 1.0, BAD, result={"chosen": BAD})
+    counted = {BAD: 1}
+    found = Preview(1, 1, 1, 0.5, counted, counted, counted, counted, counted, 1, BAD)
+    state = ScheduleState(1, 0, 0, BAD, BAD, bad, BAD, BAD)
+    html = "".join(
+        [
+            train_history.history([bad], BAD, [BAD]),
+            train_history.comparison([bad, replace(bad, settings={})]),
+            train_history.versions([(version, Manifest(version, BAD))], "", {BAD: BAD}),
+            train_history.served(BAD, version, None, True),
+            train_round.round_panel(bad, [stage], BAD),
+            train_round.round_panel(replace(bad, state=RoundState.LOST, error=BAD), [stage], BAD),
+            train_round.preview(found),
+            train_round.no_preview(BAD),
+            train_round.log(BAD),
+            train_round.command(BAD),
+            train_round.schedule(state),
+        ]
+    )
+    assert "<img" not in html and "&lt;img" in html
+
+
+def test_the_schedule_says_when_it_runs_next_and_ran_last() -> None:
+    off = train_round.schedule(ScheduleState(0, 0, 3, None, None, None, "", ""))
+    assert text_of(off).startswith("off") and "Last never" in text_of(off)
+    on = ScheduleState(100, 0, 40, None, "2026-01-02T03:04:05Z", ROUND, "", "60 more episodes")
+    shown = text_of(train_round.schedule(on))
+    assert shown.startswith("on") and "60 more episodes" in shown
+    assert "2026-01-02 03:04" in shown and "r0001 ✓ done" in shown
