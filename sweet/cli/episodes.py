@@ -99,7 +99,7 @@ def _run(args: argparse.Namespace) -> tuple[str, list[Outcome], float]:
 async def _collect(services: Services, plan: BatchPlan) -> tuple[str, list[Outcome], float]:
     """Every outcome; the first interrupt (Ctrl-C) stops the batch and keeps what is done."""
     stop = asyncio.Event()
-    _stop_on_interrupt(stop)
+    stop_on_interrupt(stop)
     batch_id, outcomes_of = await services.open_batch(plan, stop)
     began = time.perf_counter()
     outcomes: list[Outcome] = []
@@ -108,14 +108,15 @@ async def _collect(services: Services, plan: BatchPlan) -> tuple[str, list[Outco
         async for outcome in outcomes_of:
             outcomes.append(outcome)
             bar.update()
-            if why := _failure(outcome):
+            if why := failure_of(outcome):
                 reasons[why] += 1
     for why, count in reasons.most_common(3):
         note(f"{count} of {len(outcomes)} without a reward: {why}")
     return batch_id, outcomes, time.perf_counter() - began
 
 
-def _stop_on_interrupt(stop: asyncio.Event) -> None:
+def stop_on_interrupt(stop: asyncio.Event) -> None:
+    """Set `stop` at the first interrupt (Ctrl-C) of this event loop; the next one breaks off."""
     loop = asyncio.get_running_loop()
 
     def first() -> None:
@@ -127,7 +128,7 @@ def _stop_on_interrupt(stop: asyncio.Event) -> None:
         loop.add_signal_handler(signal.SIGINT, first)
 
 
-def _failure(outcome: Outcome) -> str:
+def failure_of(outcome: Outcome) -> str:
     """Why an outcome has no reward; empty where it has one."""
     episode = outcome.episode
     if episode is None:
@@ -143,7 +144,7 @@ def _rewards(outcomes: list[Outcome]) -> list[Reward]:
 
 
 def _any_done(outcomes: list[Outcome]) -> bool:
-    return any(not _failure(outcome) for outcome in outcomes)
+    return any(not failure_of(outcome) for outcome in outcomes)
 
 
 def _component(rewards: list[Reward], name: str) -> float | None:

@@ -24,7 +24,7 @@ def add_commands(commands: Any) -> None:
     export.add_argument("--format", choices=list(FORMATS), default="episodes")
     export.add_argument("--out", required=True, metavar="PATH", help=".jsonl or .parquet")
     export.add_argument("--overwrite", action="store_true", help="replace the file at --out")
-    _add_filter(export)
+    add_filter(export)
     backup = add_command(commands, "backup", run_backup, "Copy the log as it is now, checked.")
     backup.add_argument("file", metavar="FILE", help="the new file")
 
@@ -43,12 +43,18 @@ _FILTERS = {
 }
 
 
-def _add_filter(parser: argparse.ArgumentParser) -> None:
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose episodes."""
     hints = get_type_hints(EpisodeFilter)
     for name, help in _FILTERS.items():
         choices = [choice for choice in get_args(hints[name]) if choice]
         option = "--" + name.removesuffix("_id").replace("_", "-")
         parser.add_argument(option, dest=name, default="", choices=choices or None, help=help)
+
+
+def wanted_by(args: argparse.Namespace) -> EpisodeFilter:
+    """The filter that those options say."""
+    return EpisodeFilter(**{name: getattr(args, name) for name in _FILTERS})
 
 
 def run_import(args: argparse.Namespace) -> Result:
@@ -70,7 +76,7 @@ def run_import(args: argparse.Namespace) -> Result:
 def run_export(args: argparse.Namespace) -> Result:
     """How many episodes the filter let through to the file."""
     path = free_path(args.out, args.overwrite)
-    wanted = EpisodeFilter(**{name: getattr(args, name) for name in _FILTERS})
+    wanted = wanted_by(args)
     with Services(load_settings()) as services:
         done = export_episodes(services.store, wanted, path, args.format)
     value = {"path": str(done.path), "episodes": done.episodes, "skipped": done.skipped}

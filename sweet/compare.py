@@ -1,0 +1,264 @@
+"""Two policies over a task set, with the same seeds and collaborator, and what came of it.
+
+An episode that the log has already (same policy, task, seed, collaborator) is not played again: a
+comparison that broke off goes on where it was when it is asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evaluators.figures import Figure, mean
+from evaluators.judge import Judge, Judgement
+from evaluators.preference import Met
+from sweet.errors import ConfigError
+from sweet.rollout import Assignment, Outcome, assignments
+from sweet.services import BatchPlan, Services
+from sweet.store import ScoredEpisode, Voter
+from sweet.types import EpisodeFilter, TaskKind
+
+OnOutcome = Callable[[str, Outcome], None]
+"""Called with the policy's id and what became of one of its episodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePlan:
+    """`n` tasks for each of two policies. `collaborator` empty: the best that can play each."""
+
+    tasks: str
+    first: str
+    second: str
+    n: int
+    collaborator: str = ""
+    concurrency: int = 8
+    seed: int = 0
+
+    def batch(self, policy_id: str) -> BatchPlan:
+        """The episodes of one of the two; both run at once."""
+        at_once = max(1, self.concurrency // 2)
+        return BatchPlan(self.tasks, policy_id, self.n, self.collaborator, at_once, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two episodes of one task and seed; None where there is no reward (yet)."""
+
+    task_id: str
+    description: str
+    seed: int
+    first: ScoredEpisode | None
+    second: ScoredEpisode | None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both have a reward, by the same evaluator."""
+        both = self.first is not None and self.second is not None
+        return both and _of(self.first).evaluator == _of(self.second).evaluator
+
+    @property
+    def difference(self) -> float:
+        """The first's reward minus the second's."""
+        return _of(self.first).reward - _of(self.second).reward
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of it, from the first policy's side, over the comparable pairs.
+
+    `difference` is of rewards (backend: of success), pair by pair, `tests_passed` and `turns`
+    likewise; `differ` are the pairs with different rewards, `missing` those without one to compare.
+    """
+
+    plan: ComparePlan
+    met: Met
+    difference: Figure
+    tests_passed: Figure
+    turns: Figure
+    differ: tuple[Pair, ...]
+    comparable: tuple[Pair, ...]
+    missing: int
+    played: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            **asdict(self.plan),
+            "compared": self.met.n,
+            **asdict(self.met),
+            "win_rate": asdict(self.met.win_rate),
+            "difference": asdict(self.difference),
+            "tests_passed_difference": asdict(self.tests_passed),
+            "turns_difference": asdict(self.turns),
+            "without_reward": self.missing,
+            "played": self.played,
+            "differ": [_as_json(pair) for pair in self.differ],
+        }
+
+
+async def play_both(
+    services: Services,
+    plan: ComparePlan,
+    *,
+    stop: asyncio.Event | None = None,
+    on_outcome: OnOutcome | None = None,
+) -> Compared:
+    """What came of the comparison, after playing the episodes that the log does not have.
+
+    `stop` ends it early; the figures are then of what is there. Raises: SweetError where it can't
+    begin (no such set, policy or collaborator, or one policy twice).
+    """
+    todo, names = await asyncio.to_thread(_prepared, services, plan)
+    before = await asyncio.to_thread(_pairs, services, plan, todo, names)
+    streams = []
+    played = 0
+    for policy_id, side in ((plan.first, "first"), (plan.second, "second")):
+        done = {a.index for a, pair in zip(todo, before, strict=True) if getattr(pair, side)}
+        if len(done) < len(todo):
+            batch = plan.batch(policy_id)
+            _, outcomes = await services.open_batch(batch, stop, kind="compare", done=done)
+            streams.append(_drained(policy_id, outcomes, on_outcome))
+            played += len(todo) - len(done)
+    await _all_of(streams)
+    pairs = await asyncio.to_thread(_pairs, services, plan, todo, names)
+    return compared(plan, pairs, played)
+
+
+def compared(plan: ComparePlan, pairs: Sequence[Pair], played: int = 0) -> Compared:
+    """The figures of the pairs."""
+    able = tuple(pair for pair in pairs if pair.is_comparable)
+    differ = tuple(pair for pair in able if pair.difference)
+    wins = sum(pair.difference > 0 for pair in differ)
+    return Compared(
+        plan,
+        Met(wins, len(able) - len(differ), len(differ) - wins),
+        mean([pair.difference for pair in able]),
+        _component(able, "tests_passed"),
+        mean([float(_of(pair.first).turns - _of(pair.second).turns) for pair in able]),
+        differ,
+        able,
+        len(pairs) - len(able),
+        played,
+    )
+
+
+def judge_of(services: Services) -> Judge:
+    """The configured judge. Raises: ConfigError where there is none."""
+    return Judge(*services.judge())
+
+
+async def judge_comparison(services: Services, judge: Judge, comparison_id: str) -> Judgement:
+    """What the judge says of a comparison; a verdict becomes its vote.
+
+    Where it has voted already that is what it says. Raises: StoreError.
+    """
+    store = services.store
+    comparison = await asyncio.to_thread(store.comparison, comparison_id)
+    for vote in await asyncio.to_thread(store.votes, comparison_id):
+        if vote.voter == judge.name:
+            return Judgement(vote.choice, vote.reason)
+    row = await asyncio.to_thread(store.task_row, comparison.task_id)
+    left = await asyncio.to_thread(store.episode, comparison.left)
+    right = await asyncio.to_thread(store.episode, comparison.right)
+    found = await judge.compare(row, left, right)
+    if found.choice is not None:
+        cast = (comparison_id, found.choice, judge.name)
+        await asyncio.to_thread(store.vote, *cast, by=Voter.JUDGE, reason=found.reason)
+    return found
+
+
+async def judge_pairs(services: Services, pairs: Sequence[Pair], concurrency: int) -> int:
+    """How many of the pairs got the judge's verdict, which is now a vote in the log.
+
+    Raises: ConfigError where no judge is configured, StoreError.
+    """
+    judge, places = judge_of(services), asyncio.Semaphore(concurrency)
+
+    async def one(pair: Pair) -> bool:
+        async with places:
+            ids = sorted((_of(pair.first).id, _of(pair.second).id))
+            made = await asyncio.to_thread(
+                services.store.start_comparison, *ids, key=f"compare/{ids[0]}/{ids[1]}"
+            )
+            return (await judge_comparison(services, judge, made.id)).choice is not None
+
+    return sum(await asyncio.gather(*(one(pair) for pair in pairs if pair.is_comparable)))
+
+
+async def _all_of(streams: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run all; where one breaks off the others are ended too."""
+    running = [asyncio.create_task(stream) for stream in streams]
+    try:
+        await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _drained(
+    policy_id: str, outcomes: AsyncIterator[Outcome], on_outcome: OnOutcome | None
+) -> None:
+    async with aclosing(outcomes) as stream:  # type: ignore[type-var]  # it is a generator
+        async for outcome in stream:
+            if on_outcome:
+                on_outcome(policy_id, outcome)
+
+
+def _prepared(services: Services, plan: ComparePlan) -> tuple[list[Assignment], list[str]]:
+    """The tasks with their seeds, and who plays the collaborator of each."""
+    if plan.first == plan.second:
+        raise ConfigError(f"{plan.first!r} cannot be compared with itself. Name two versions.")
+    if plan.n < 1 or plan.concurrency < 1:
+        raise ConfigError(f"{plan.n} tasks, {plan.concurrency} at once: both must be at least 1.")
+    for policy_id in (plan.first, plan.second):
+        services.policy(policy_id)
+    todo = list(assignments(services.task_rows(plan.tasks), plan.n, plan.seed))
+    return todo, [services.simulator_for(a.row, plan.collaborator).name for a in todo]
+
+
+def _pairs(
+    services: Services, plan: ComparePlan, todo: Sequence[Assignment], names: Sequence[str]
+) -> list[Pair]:
+    """The two episodes of each assignment, as far as the log has them."""
+    turns = services.settings.max_turns
+    first, second = (
+        {
+            (e.task_id, e.seed, e.collaborator, e.max_turns): e
+            for e in services.store.scored(EpisodeFilter(policy_id=policy_id))
+        }
+        for policy_id in (plan.first, plan.second)
+    )
+    pairs = []
+    for assignment, name in zip(todo, names, strict=True):
+        task, seed = assignment.row.task, assignment.seed
+        key = (task.id, seed, name, turns)
+        pairs.append(Pair(task.id, task.description, seed, first.get(key), second.get(key)))
+    return pairs
+
+
+def _component(pairs: Sequence[Pair], name: str) -> Figure:
+    both = [(_of(pair.first).components, _of(pair.second).components) for pair in pairs]
+    return mean([a[name] - b[name] for a, b in both if name in a and name in b])
+
+
+def _of(side: ScoredEpisode | None) -> ScoredEpisode:
+    assert side is not None  # only asked of pairs that are comparable
+    return side
+
+
+def _as_json(pair: Pair) -> dict[str, Any]:
+    sides = {"first": _of(pair.first), "second": _of(pair.second)}
+    return {"task": pair.task_id, "seed": pair.seed, "description": pair.description} | {
+        name: {
+            "episode": side.id,
+            "reward": side.reward,
+            "success": side.reward >= 1 if side.kind is TaskKind.BACKEND else None,
+            **side.components,
+            "turns": side.turns,
+        }
+        for name, side in sides.items()
+    }
