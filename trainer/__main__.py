@@ -15,6 +15,11 @@ _ROUND = """A round: episodes of the log (and fresh ones, if asked) become a new
 which is served from now on if it beats its parent on validation tasks. A round that broke off goes
 on with --resume."""
 
+_BEST_OF = """Best of N: plays tasks with a policy that draws N messages at each turn and says the
+one that a critic scores highest. Critics read hidden information (but for sweet-nohidden's), so
+this is an oracle: an upper bound for a critic's ranking, not a policy that could be served.
+Nothing learns from these episodes."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of the command in `argv` (default: this process's arguments)."""
@@ -47,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     round_.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     _round_options(round_)
     round_.set_defaults(run=_round, stopped="--resume ID goes on from its last checkpoint")
+    _best_of_options(commands)
     measure = commands.add_parser("measure", help="the embedded model's figures, for its card")
     measure.add_argument("--model", type=Path, help="a folder; default: the shipped model")
     measure.add_argument("-n", type=int, default=500, help="tasks a figure")
@@ -74,6 +80,41 @@ def _round_options(parser: argparse.ArgumentParser) -> None:
             parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
         else:
             parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+
+
+def _best_of_options(commands: argparse._SubParsersAction) -> None:
+    best = commands.add_parser(
+        "bestof", help="a policy's figures when a critic picks its messages", description=_BEST_OF
+    )
+    best.add_argument(
+        "--critic", required=True, metavar="ID", help="of this round; or untrained, or judge"
+    )
+    best.add_argument("--tasks", default="mini-backend/validation", metavar="SET")
+    best.add_argument(
+        "--policy", default="", metavar="ID", help="who speaks (default: whom the round began with)"
+    )
+    best.add_argument("-n", type=int, default=100, help="tasks, one episode each (default: 100)")
+    best.add_argument("--candidates", type=int, default=16, help="messages a turn (default: 16)")
+    best.add_argument("--seed", type=int, default=0)
+    best.add_argument("--concurrency", type=int, default=8, help="episodes at once (default: 8)")
+    best.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    best.set_defaults(run=_best_of, stopped="the same command goes on with what was played")
+
+
+def _best_of(args: argparse.Namespace) -> None:
+    import json
+
+    from sweet.services import Services
+    from sweet.settings import load_settings
+    from trainer.bestof import BestOfPlan, best_of, in_words
+
+    def progress(done: int, total: int) -> None:
+        print(f"\repisode {done} of {total}", end="\n" * (done == total), file=sys.stderr)
+
+    plan = BestOfPlan(**{field.name: getattr(args, field.name) for field in fields(BestOfPlan)})
+    with Services(load_settings()) as services:
+        found = best_of(services, plan, progress)
+    print(json.dumps(found) if args.json else in_words(found))
 
 
 def _round(args: argparse.Namespace) -> None:
