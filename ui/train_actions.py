@@ -6,6 +6,7 @@ browser shows the same. A tick reads that row, and sends only what has changed s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from sweet.registry import Manifest
 from sweet.services import Services
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion
-from trainer.jobs import Jobs
+from trainer.jobs import KEEPABLE, Jobs
 from trainer.schedule import Schedule, ScheduleState
 from trainer.settings import RoundSettings
 from ui import train_form, train_history, train_plots, train_round
@@ -26,6 +27,7 @@ from ui.session import TrainView
 from ui.wire import SKIP
 
 BUSY_S, IDLE_S = 1.0, 4.0
+SCHEDULE_S = 15.0
 LOG_LINES = 200
 OFF, BY_EPISODES, BY_HOURS = "Off", "Every so many new episodes", "Every so many hours"
 SCHEDULES = (OFF, BY_EPISODES, BY_HOURS)
@@ -33,13 +35,21 @@ DEFAULT_EPISODES, DEFAULT_HOURS = 200, 24.0
 Marks = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Desk:
     """What the handlers of this page work with."""
 
     services: Services
     jobs: Jobs
     schedule: Schedule
+    _scheduled: tuple[float, ScheduleState] | None = None
+
+    def scheduled(self, *, anew: bool = False) -> ScheduleState:
+        """The schedule; counting new episodes reads the log, so ticks share what was counted."""
+        now = time.monotonic()
+        if anew or self._scheduled is None or now - self._scheduled[0] > SCHEDULE_S:
+            self._scheduled = now, self.schedule.state()
+        return self._scheduled[1]
 
 
 class Shown(NamedTuple):
@@ -68,7 +78,7 @@ def open_page(desk: Desk, request: gr.Request) -> Outputs:
     view = TrainView(request.query_params.get("round") or None)
     return (
         *train_form.choices(desk.services),
-        *_schedule_fields(desk.schedule.state()),
+        *_schedule_fields(desk.scheduled(anew=True)),
         *_looked_ahead(desk, train_form.default_settings()),
         *_shown(desk, view, ()),
     )
@@ -155,6 +165,7 @@ def plan(
         desk.schedule.set(every_hours=float(hours), settings=train_form.settings_of(values))
     else:
         desk.schedule.set()
+    desk.scheduled(anew=True)
     return _shown(desk, view, marks)
 
 
@@ -207,7 +218,7 @@ def _shown(desk: Desk, view: TrainView, marks: Marks) -> Outputs:
         history=train_history.history(rounds, one.id if one else None, view.compared),
         comparison=train_history.comparison(pair),
         versions=_versions(desk.services),
-        schedule=train_round.schedule(desk.schedule.state()),
+        schedule=train_round.schedule(desk.scheduled()),
         timer=gr.update(value=BUSY_S if is_busy else IDLE_S),
     )
     now = tuple(hash(str(value)) for value in shown)
@@ -229,7 +240,7 @@ def _round(desk: Desk, view: TrainView, one: Round) -> Shown:
     can_resume = one.state in (RoundState.LOST, RoundState.FAILED)
     return Shown(
         progress=train_round.round_panel(one, desk.jobs.progress(one.id), address),
-        keep=gr.update(visible=is_running),
+        keep=gr.update(visible=is_running, interactive=one.stage in KEEPABLE),
         abort=gr.update(visible=is_running),
         resume=gr.update(visible=can_resume),
         plots=train_plots.plots(desk.services.store.metrics(one.id)),

@@ -118,7 +118,7 @@ def choices(services: Services) -> tuple[Any, Any, Any]:
     sources += [("None: fresh episodes only", NO_LOG)]
     sets = [s.name for s in services.store.task_sets() if s.kind is TaskKind.BACKEND]
     return (
-        gr.update(choices=[(f"The version served now ({served})", ""), *versions], value=""),
+        gr.update(choices=[(f"Served now: {served}", ""), *versions], value=""),
         gr.update(choices=sources, value=""),
         gr.update(choices=[("Any", ""), *((name, name) for name in sets)], value=""),
     )

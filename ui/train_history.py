@@ -151,7 +151,8 @@ def _passed(figures: Figures) -> str:
 
 
 def _turns(figures: Figures) -> str:
-    return _of(number(figures.get("mean_turns"), 1), figures)
+    n = int(figures.get("n") or 0) + int(figures.get("unscored") or 0)
+    return _of(number(figures.get("mean_turns"), 1), {"n": n})
 
 
 def _unscored(figures: Figures) -> str:

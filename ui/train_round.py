@@ -21,7 +21,7 @@ _STAGES = {
     "evaluate": "Compare with the parent",
     "register": "Register the version",
 }
-_MARKS = {"done": "✓", "running": "…", "waiting": "○"}
+_MARKS = {"done": "✓", "running": "…", "waiting": "○", "stopped": "□"}
 _SHOWN_RESULTS = {
     "collect": ("chosen", "fresh", "tasks", "success_rate"),
     "pairs": ("pairs", "tasks"),
@@ -99,8 +99,7 @@ def no_round() -> str:
 
 
 def _stage(stage: StageProgress, one: Round) -> str:
-    is_halted = stage.state == "running" and one.state is not RoundState.RUNNING
-    state = "halted" if is_halted else stage.state
+    state = stage.state
     count = f"{stage.done:,}/{stage.total:,}" if stage.total else ""
     name = _STAGES.get(stage.name, stage.name)
     is_ending = state == "running" and one.keep_stage == stage.name
@@ -109,26 +108,26 @@ def _stage(stage: StageProgress, one: Round) -> str:
     current = ' aria-current="step"' if state == "running" else ""
     return (
         f'<li class="{esc(state)}" data-stage="{esc(stage.name)}"{current}>'
-        f'<span class="mark" aria-hidden="true">{_MARKS.get(state, "□")}</span>'
+        f'<span class="mark" aria-hidden="true">{_MARKS.get(state, "")}</span>'
         f'<span class="name">{esc(name)}<span class="hear">, {esc(state)}</span>{note}</span>'
         f'<span class="count">{count}</span>'
-        f'<span class="time meta">{_times(stage, state)}</span>'
-        f'<span class="gave meta">{_gave(stage)}</span>{_bar(stage, state)}</li>'
+        f'<span class="time meta">{_times(stage)}</span>'
+        f'<span class="gave meta">{_gave(stage)}</span>{_bar(stage)}</li>'
     )
 
 
-def _times(stage: StageProgress, state: str) -> str:
+def _times(stage: StageProgress) -> str:
     if stage.seconds is None:
         return ""
     elapsed = duration(stage.seconds * 1000)
-    if state != "running":
+    if stage.state != "running":
         return elapsed
     left = NA if stage.remaining_s is None else duration(stage.remaining_s * 1000)
     return f'<span title="elapsed, and what remains of this phase">{elapsed} &lt; {left}</span>'
 
 
-def _bar(stage: StageProgress, state: str) -> str:
-    if state != "running" or not stage.total:
+def _bar(stage: StageProgress) -> str:
+    if stage.state != "running" or not stage.total:
         return ""
     return (
         f'<div class="bar" role="progressbar" aria-label="{esc(_STAGES.get(stage.name, "Phase"))}" '

@@ -160,7 +160,8 @@ def test_phases_have_counts_times_and_results() -> None:
     assert "at work 1 min 31 s" in shown
     asked = replace(running, keep_stage="critic")
     assert "ends with what it has" in train_round.round_panel(asked, STAGES, "")
-    stopped = train_round.round_panel(replace(running, state=RoundState.LOST), STAGES, "")
+    broken = [STAGES[0], StageProgress("critic", "stopped", 120, 400), STAGES[2]]
+    stopped = train_round.round_panel(replace(running, state=RoundState.LOST), broken, "")
     assert "progressbar" not in stopped and "Resume goes on" in stopped
     failed = replace(running, state=RoundState.FAILED, error=f"No pair {BAD}")
     html = train_round.round_panel(failed, STAGES, "")
