@@ -10,13 +10,13 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from sweet.errors import TrainingError
 from sweet.rollout import assignments
-from sweet.services import BatchPlan
+from sweet.services import BatchPlan, Services
 from sweet.store import Fork, LoggedEpisode
 from sweet.types import (
     Episode,
@@ -58,11 +58,11 @@ def collect(bench: Workbench) -> Result:
     Raises: TrainingError where none is left, saying what was left out and why.
     """
     fresh, is_cut = _fresh(bench) if bench.settings.fresh_tasks else ([], False)
-    logged = _logged(bench, {e.id for e in fresh}) if bench.settings.use_log else []
+    logged = logged_episodes(bench.services, bench.settings, {e.id for e in fresh})
     given = [*logged, *(_whole(bench, episode) for episode in fresh)]
     chosen = choose(bench.settings, given, bench.services.store.iter_forks())
     if not chosen.episodes:
-        raise TrainingError(_why_none(chosen.left_out))
+        raise TrainingError(why_none(chosen.left_out))
     episodes = [one.episode for one in chosen.episodes]
     rewards = [reward_of(episode) for episode in episodes]
     return {
@@ -128,8 +128,12 @@ def chosen_turns(bench: Workbench) -> list[PreferencePair]:
     return pairs
 
 
-def _logged(bench: Workbench, without: set[str]) -> list[LoggedEpisode]:
-    settings = bench.settings
+def logged_episodes(
+    services: Services, settings: RoundSettings, without: Collection[str] = ()
+) -> list[LoggedEpisode]:
+    """The log's episodes that the settings ask for, without some ids."""
+    if not settings.use_log:
+        return []
     wanted = EpisodeFilter(
         task_set=settings.from_tasks,
         policy_id=settings.from_policy,
@@ -137,23 +141,30 @@ def _logged(bench: Workbench, without: set[str]) -> list[LoggedEpisode]:
         since=settings.since,
         until=settings.until,
     )
-    found = bench.services.store.iter_episodes(wanted)
+    found = services.store.iter_episodes(wanted)
     return [one for one in found if one.episode.id not in without]
 
 
-def _fresh(bench: Workbench) -> tuple[list[Episode], bool]:
-    """New episodes of tasks drawn by the round's seed, several a task, in the log.
-
-    And whether they are fewer than was planned, because the stage was asked to end.
-    """
-    settings, services = bench.settings, bench.services
+def fresh_rows(services: Services, settings: RoundSettings) -> list[TaskRow]:
+    """The tasks of the new episodes, drawn by the round's seed. Raises: SweetError."""
+    if not settings.fresh_tasks:
+        return []
     rows = services.task_rows(settings.fresh_set)
     if rows and rows[0].task.split in HELD_OUT:
         raise TrainingError(
             f"{settings.fresh_set} is for measuring; nothing is learned from it. Choose a set to "
             "train on with --fresh-set, such as mini-backend/train."
         )
-    rows = random.Random(settings.seed).sample(rows, min(settings.fresh_tasks, len(rows)))
+    return random.Random(settings.seed).sample(rows, min(settings.fresh_tasks, len(rows)))
+
+
+def _fresh(bench: Workbench) -> tuple[list[Episode], bool]:
+    """New episodes of the round's own tasks, several a task, in the log.
+
+    And whether they are fewer than was planned, because the stage was asked to end.
+    """
+    settings, services = bench.settings, bench.services
+    rows = fresh_rows(services, settings)
     todo = list(assignments(rows, len(rows) * settings.fresh_per_task, settings.seed))
     policy = services.policy(settings.policy)
     plan = BatchPlan(
@@ -214,7 +225,8 @@ def _unlearnable(row: TaskRow) -> str:
     return "" if row.task.kind is TaskKind.BACKEND else "web page"
 
 
-def _why_none(left_out: Counter[str]) -> str:
+def why_none(left_out: Counter[str]) -> str:
+    """Why there is no episode to learn from, and what to do about it."""
     if not left_out:
         return (
             "Too few episodes: there is none that the filter lets through. Collaborate, simulate "

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 from sweet.errors import ConfigError, TrainingError, boundary
 from sweet.services import Services
 from sweet.store import Round, RoundState
+from sweet.types import PolicyVersion
 from trainer.settings import Algorithm, RoundSettings
 from trainer.trackers import Tracker, check_tracker
 
@@ -51,8 +52,7 @@ class Workbench:
     @classmethod
     def begin(cls, services: Services, settings: RoundSettings) -> Workbench:
         """A new round's, whose start was checked. Raises: ConfigError, PolicyError."""
-        _check(services, settings)
-        parent = services.registry.verified(settings.policy or services.default_policy())
+        parent = check_start(services, settings)
         return cls.new(services, settings.starting_from(parent.id))
 
     @classmethod
@@ -72,7 +72,7 @@ class Workbench:
     def again(cls, services: Services, id: str) -> Workbench:
         """A round that was begun before. Raises: ConfigError, StoreError."""
         bench = cls(services, id, settings_of(services, id))
-        _check(services, bench.settings)
+        check_start(services, bench.settings)
         services.store.resume_round(id)
         return bench
 
@@ -152,6 +152,14 @@ class Workbench:
         aside.replace(self.folder / name)
 
 
+def check_start(services: Services, settings: RoundSettings) -> PolicyVersion:
+    """The parent, if all that the settings name can be had. Raises: ConfigError, PolicyError."""
+    check_tracker(settings.report_to)
+    if settings.kind is Algorithm.JUDGE:
+        services.judge()
+    return services.registry.verified(settings.policy or services.default_policy())
+
+
 def settings_of(services: Services, id: str) -> RoundSettings:
     """The settings that a round was begun with. Raises: ConfigError where there is none."""
     path = rounds_folder(services) / id / "settings.json"
@@ -202,13 +210,6 @@ def _running(services: Services) -> list[Round]:
 def rounds_folder(services: Services) -> Path:
     """Where the rounds of a data folder lie."""
     return services.settings.data / "rounds"
-
-
-def _check(services: Services, settings: RoundSettings) -> None:
-    """Nothing, if what the settings name can be had. Raises: ConfigError."""
-    check_tracker(settings.report_to)
-    if settings.kind is Algorithm.JUDGE:
-        services.judge()
 
 
 def _brief(result: Result) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -157,6 +158,11 @@ class Round:
     stage_at: str | None  # when the stage began
     counted_at: str | None  # when its units were first counted
     counted_from: int | None  # how many were done then
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its process runs, or ran, on this machine."""
+        return self.host == socket.gethostname()
 
 
 @dataclass(frozen=True, slots=True)
