@@ -38,6 +38,7 @@ RANKS = {
     "sweet.store": 2,
     "sweet.registry": 2,
     "ui.conversation": 2,
+    "ui.credit": 2.5,
     "ui.results": 2,
     "trainer.tree": 2,
     "trainer.encoding": 2,

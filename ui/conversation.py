@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sweet.types import Episode, Feedback, HiddenInfo, Speaker, Task, Turn
+from sweet.types import Action, Episode, Feedback, HiddenInfo, Speaker, Task, Turn
 from ui.format import (
     MAX_SHOWN_CHARS,
     NA,
@@ -75,15 +75,19 @@ def transcript(
 
 
 def agent_message(turn: Turn, of: str, figures: str, below: str = "") -> str:
-    """What the agent said in a turn; an answer's code is marked as the answer."""
-    action = turn.action
+    """What the agent said in a turn."""
+    place = f"Turn {turn.index + 1}{of}"
+    return _message("agent", "Agent", place, figures, message_body(turn.action), below)
+
+
+def message_body(action: Action) -> str:
+    """A message of the agent; an answer's code is marked as the answer."""
     body = markdown(action.message)
     if action.is_final:
         answer = action.artifact or ""
         shown = markdown(answer) if "```" in answer else code(answer)
         body += f"<p>{pill('open', 'Final answer')}</p>{shown}"
-    place = f"Turn {turn.index + 1}{of}"
-    return _message("agent", "Agent", place, figures, body, below)
+    return body
 
 
 def reply_message(turn: Turn, collaborator: str, below: str = "") -> str:

@@ -17,6 +17,7 @@ from sweet.services import Services
 from sweet.types import EpisodeFilter
 from ui import tables
 from ui.conversation import reference_card
+from ui.credit import Critic
 from ui.format import collaborator_name, esc, notice
 from ui.opinions import latest_feedback
 from ui.play import hidden_details
@@ -102,6 +103,15 @@ def close(services: Services, view: LogView) -> Found:
     return _shown(services, view.opening(None))
 
 
+def choose_critic(services: Services, view: LogView, event: gr.EventData) -> Found:
+    """The open episode in the eyes of another critic, at the turn that is shown."""
+    asked: Mapping[str, Any] = event._data if isinstance(event._data, dict) else {}
+    if asked.get("action") != "critic" or view.episode_id is None:
+        return Found()
+    chosen = view.judged_by(str(asked.get("value")), positive(asked.get("turn")))
+    return Found(view=chosen, replay=_replayed(services, chosen))
+
+
 def reveal(services: Services, view: LogView, on: bool) -> str:
     """The hidden information of the open episode while the switch is on."""
     if not on or view.episode_id is None:
@@ -153,6 +163,8 @@ def _shown(services: Services, view: LogView) -> Found:
 def _replayed(services: Services, view: LogView) -> str:
     store = services.store
     episode = store.episode(str(view.episode_id))
+    names = store.critics(episode.id)
+    name = view.critic if view.critic in names else next(iter(names), None)
     return replay(
         episode,
         store.task(episode.task_id),
@@ -161,7 +173,17 @@ def _replayed(services: Services, view: LogView) -> str:
         address=view.query,
         line=store.lineage(episode.id)[:-1],
         forks=store.children(episode.id),
+        credit=store.credit(episode.id, name) if name else None,
+        critics=[_critic(services, name) for name in names],
     )
+
+
+def _critic(services: Services, name: str) -> Critic:
+    """A critic with its round's algorithm, where a round of the log trained it."""
+    try:
+        return Critic(name, services.store.round(name.removeprefix("round ")).algorithm)
+    except StoreError:
+        return Critic(name)
 
 
 def _listed(services: Services, view: LogView) -> Found:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sweet.store import EpisodeCredit
 from sweet.types import Episode, Feedback, Task, Turn
 from ui.conversation import agent_message, feedback_line, players, reply_message, turn_figures
+from ui.credit import Critic, overview, turn_credit
 from ui.format import NA, esc, notice, outcome, pill, when
 from ui.results import result
 
@@ -25,18 +27,22 @@ def replay(
     address: str = "",
     line: Sequence[str] = (),
     forks: Sequence[str] = (),
+    credit: EpisodeCredit | None = None,
+    critics: Sequence[Critic] = (),
 ) -> str:
     """The whole episode; the page shows it up to `turn` (from 1) and has the keys for the rest.
 
-    `address` is the query string of a link to it; `line` the episodes it was forked from.
+    `address` is the query string of a link to it; `line` the episodes it was forked from;
+    `credit` what one of its `critics` said, None where none did.
     """
-    steps = "".join(_step(episode, t, feedback.get(t.index)) for t in episode.turns)
+    steps = "".join(_step(episode, t, feedback.get(t.index), credit) for t in episode.turns)
     turns = f'<ol class="transcript">{steps}</ol>' if steps else _silent(episode)
+    helped = overview(episode.turns, credit, critics) if steps else ""
     end = result(episode, feedback.get(None), forks=forks)
     at = min(max(1, turn), max(1, len(episode.turns)))
     return (
         f'<div class="replay" data-turn="{at}" data-address="{esc(address)}">'
-        f"{_head(episode, task, line)}{_keys(len(episode.turns))}{turns}"
+        f"{_head(episode, task, line)}{helped}{_keys(len(episode.turns))}{turns}"
         f'<div class="at-end">{end}</div></div>'
     )
 
@@ -79,9 +85,12 @@ def _silent(episode: Episode) -> str:
     return notice("No turn", hint, "error" if episode.error else "empty")
 
 
-def _step(episode: Episode, turn: Turn, said: Feedback | None) -> str:
-    advantage = NA if turn.advantage is None else f"{turn.advantage:+.2f}"
-    figures = f"{turn_figures(turn)} · advantage {advantage}"
-    agent = agent_message(turn, "", figures, feedback_line(said))
+def _step(episode: Episode, turn: Turn, said: Feedback | None, credit: EpisodeCredit | None) -> str:
+    figures, below = turn_figures(turn), feedback_line(said)
+    if credit is None:
+        figures += f" · advantage {NA}"
+    else:
+        below += turn_credit(turn, credit)
+    agent = agent_message(turn, "", figures, below)
     reply = "" if turn.reply is None else reply_message(turn, episode.collaborator)
     return f'<li id="turn-{turn.index + 1}" data-step="{turn.index + 1}">{agent}{reply}</li>'

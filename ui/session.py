@@ -84,6 +84,7 @@ class LogView:
     page: int = 1
     episode_id: str | None = None
     turn: int = 1
+    critic: str = ""  # of the open episode; "" for the latest
 
     @property
     def offset(self) -> int:
@@ -101,11 +102,16 @@ class LogView:
             shown["page"] = str(self.page)
         if self.episode_id:
             shown |= {"episode": self.episode_id, "turn": str(self.turn)}
+            shown |= {"critic": self.critic} if self.critic else {}
         return urlencode(shown)
 
     def opening(self, episode_id: str | None, turn: int = 1) -> LogView:
         """The same log with another episode open, or none."""
-        return replace(self, episode_id=episode_id, turn=turn)
+        return replace(self, episode_id=episode_id, turn=turn, critic="")
+
+    def judged_by(self, critic: str, turn: int) -> LogView:
+        """The same episode at a turn, in the eyes of one of its critics."""
+        return replace(self, critic=critic, turn=turn)
 
 
 def log_view_of(params: Mapping[str, str]) -> LogView:
@@ -119,6 +125,7 @@ def log_view_of(params: Mapping[str, str]) -> LogView:
         positive(params.get("page")),
         params.get("episode") or None,
         positive(params.get("turn")),
+        str(params.get("critic", "")),
     )
 
 

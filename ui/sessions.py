@@ -97,6 +97,7 @@ def _wire(
             field.input(search, [view, *asked], **quiet)
     clear.click(bound(find.clear, services), None, whole, **silent)
     parts["table"].click(bound(find.act, services), [view], **quiet)
+    parts["replay"].click(bound(find.choose_critic, services), [view], **quiet)
     back.click(bound(find.close, services), [view], **quiet)
     parts["reveal"].input(
         bound(find.reveal, services), [view, parts["reveal"]], parts["hidden"], **silent

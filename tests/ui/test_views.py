@@ -118,13 +118,6 @@ def test_an_episode_without_a_reward_says_na() -> None:
     assert result(EPISODE) == ""
 
 
-def test_a_replay_shows_the_advantage_or_na() -> None:
-    scored = replace(EPISODE, turns=(replace(TURNS[0], advantage=0.3125), TURNS[1]))
-    shown = replay(scored, TASK, {})
-    assert "advantage +0.31" in shown
-    assert "advantage n/a" in shown
-
-
 def test_a_replay_opens_at_a_turn_that_is_there() -> None:
     assert 'data-turn="2"' in replay(EPISODE, TASK, {}, turn=99)
 

@@ -41,6 +41,7 @@
     previous: (button) => walk(button, (at) => at - 1),
     next: (button) => walk(button, (at) => at + 1),
     last: (button) => walk(button, () => Infinity),
+    goto: (button) => walk(button, () => Number(button.dataset.to)),
     play: (button) => play(button),
   };
   document.addEventListener("click", (event) => {
@@ -64,6 +65,10 @@
       if (i === at - 1) step.setAttribute("aria-current", "step"); else step.removeAttribute("aria-current");
     });
     replay.querySelector(".at-end").hidden = at < steps.length;
+    for (const mark of replay.querySelectorAll("[data-to]")) {
+      if (Number(mark.dataset.to) === at) mark.setAttribute("aria-current", "step");
+      else mark.removeAttribute("aria-current");
+    }
     const where = replay.querySelector(".where");
     if (where) where.textContent = `Turn ${at} of ${steps.length}`;
     for (const name of ["first", "previous"]) set(replay, name, at === 1);
@@ -79,7 +84,7 @@
   const walk = (button, to) => {
     const replay = button.closest(".replay");
     show(replay, to(Number(replay.dataset.turn)));
-    const step = replay.querySelector("[aria-current]");
+    const step = replay.querySelector("[data-step][aria-current]");
     step?.scrollIntoView({ block: "nearest" });
   };
   let playing = null;
@@ -128,6 +133,13 @@
       event.preventDefault();
       key = target.dataset.key || null;
       trigger("click", { ...target.dataset });
+    });
+    element.addEventListener("change", (event) => {
+      const select = event.target.closest("select[data-action]");
+      if (!select) return;
+      key = select.dataset.key || null;
+      const { turn } = select.closest(".replay")?.dataset ?? {};
+      trigger("click", { ...select.dataset, value: select.value, turn });
     });
     element.addEventListener("submit", (event) => {
       event.preventDefault();
