@@ -3,7 +3,7 @@ import pytest
 from trainer.__main__ import main
 
 
-@pytest.mark.parametrize("command", [[], ["pretrain"], ["round"], ["measure"]])
+@pytest.mark.parametrize("command", [[], ["pretrain"], ["round"], ["measure"], ["bestof"]])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as left:
         main([*command, "--help"])
