@@ -19,6 +19,7 @@ from trainer.encoding import candidate_ids, turn_map
 from trainer.fit import FitSettings, Report
 from trainer.learner import Learner
 from trainer.losses import Metrics, value_head_loss
+from trainer.memory import Passes
 from trainer.tree import padded
 from trainer.whole import fit_sides, parts, read_episode, read_pairs
 
@@ -96,12 +97,18 @@ class ValueCritic:
     def _values_at(
         self, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]
     ) -> list[list[float]]:
-        """The values at some columns of each row."""
+        """The values at some columns of each row. Raises: TrainingError without enough memory."""
         found: dict[int, list[float]] = {}
+
+        def read(pass_tokens: int) -> None:
+            left = [i for i in range(len(rows)) if i not in found]
+            for part in parts([len(rows[i]) for i in left], pass_tokens):
+                some = [left[i] for i in part]
+                values = token_values(self.learner, [rows[i] for i in some])
+                found.update({i: values[n, columns[i]].tolist() for n, i in enumerate(some)})
+
         with torch.no_grad():
-            for part in parts([len(ids) for ids in rows], self.learner.pass_tokens):
-                values = token_values(self.learner, [rows[i] for i in part])
-                found |= {i: values[n, columns[i]].tolist() for n, i in enumerate(part)}
+            Passes(self.learner.pass_tokens).run(read)
         return [found[i] for i in range(len(rows))]
 
 
