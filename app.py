@@ -23,6 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sweet.errors import SweetError
 from sweet.services import Services
 from sweet.settings import Settings, load_settings
+from trainer.jobs import Jobs
+from trainer.schedule import Schedule
 from ui import shell
 from ui.find import EXPORTS
 
@@ -91,7 +93,7 @@ def main() -> int:
     except SweetError as e:
         print(f"The studio can't start: {e}", file=sys.stderr)
         return 1
-    with services:
+    with services, Schedule(Jobs(services)).watching():
         try:
             _, url, _ = demo.launch(prevent_thread_lock=True, **launch_options(services.settings))
         except OSError as e:

@@ -15,6 +15,9 @@ _ROUND = """A round: episodes of the log (and fresh ones, if asked) become a new
 which is served from now on if it beats its parent on validation tasks. A round that broke off goes
 on with --resume."""
 
+_SCHEDULE = """When rounds start by themselves: after so many new episodes that can be learned from,
+every so many hours, or whichever comes first. What is set replaces what was. Without options it is
+shown. The app starts the rounds, so it has to run; it need not be restarted."""
 _BEST_OF = """Best of N: plays tasks with a policy that draws N messages at each turn and says the
 one that a critic scores highest. Critics read hidden information (but for sweet-nohidden's), so
 this is an oracle: an upper bound for a critic's ranking, not a policy that could be served.
@@ -53,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     _round_options(round_)
     round_.set_defaults(run=_round, stopped="--resume ID goes on from its last checkpoint")
     _best_of_options(commands)
+    _schedule_options(commands)
     measure = commands.add_parser("measure", help="the embedded model's figures, for its card")
     measure.add_argument("--model", type=Path, help="a folder; default: the shipped model")
     measure.add_argument("-n", type=int, default=500, help="tasks a figure")
@@ -80,6 +84,37 @@ def _round_options(parser: argparse.ArgumentParser) -> None:
             parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
         else:
             parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+
+
+def _schedule_options(commands: argparse._SubParsersAction) -> None:
+    schedule = commands.add_parser(
+        "schedule", help="show or set when rounds start by themselves", description=_SCHEDULE
+    )
+    schedule.add_argument("--every-episodes", type=int, metavar="N", help="after N new episodes")
+    schedule.add_argument("--every-hours", type=float, metavar="H", help="every H hours")
+    schedule.add_argument("--off", action="store_true", help="no round starts by itself")
+    schedule.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    schedule.set_defaults(run=_schedule, stopped="nothing of it is kept")
+
+
+def _schedule(args: argparse.Namespace) -> None:
+    import json
+    from dataclasses import asdict
+
+    from sweet.services import Services
+    from sweet.settings import load_settings
+    from trainer.jobs import Jobs
+    from trainer.schedule import Schedule, in_words
+
+    episodes, hours = args.every_episodes, args.every_hours
+    if args.off and (episodes is not None or hours is not None):
+        raise ConfigError("--off turns the schedule off; leave the other options out.")
+    with Services(load_settings()) as services:
+        schedule = Schedule(Jobs(services))
+        if args.off or episodes is not None or hours is not None:
+            schedule.set(every_episodes=episodes or 0, every_hours=hours or 0.0)
+        found = schedule.state()
+    print(json.dumps(asdict(found)) if args.json else in_words(found))
 
 
 def _best_of_options(commands: argparse._SubParsersAction) -> None:
