@@ -34,7 +34,15 @@ CONTENT_POLICY = (
     "connect-src 'self' ws: wss: data: blob:; media-src 'self' data: blob:; "
     "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
 )
-_PRIVATE = ("sweet.db", "sweet.db-wal", "sweet.db-shm", "sweet.toml", "policies", "backups")
+_PRIVATE = (
+    "sweet.db",
+    "sweet.db-wal",
+    "sweet.db-shm",
+    "sweet.toml",
+    "policies",
+    "rounds",
+    "backups",
+)
 
 
 class ContentPolicy:

@@ -100,7 +100,11 @@ def retrain(desk: Desk, view: TrainView, marks: Marks, *values: Any) -> Outputs:
 
 def tick(desk: Desk, view: TrainView, marks: Marks) -> Outputs:
     """What has changed in the log; the view is left to what the person does."""
-    return SKIP, *_shown(desk, view, marks)[1:]
+    try:
+        return SKIP, *_shown(desk, view, marks)[1:]
+    except SweetError as e:  # said in its place: a message a tick would bury the page
+        why = notice("The page can't follow the log", str(e), "error")
+        return SKIP, (), *Shown(progress=why)
 
 
 def keep(desk: Desk, view: TrainView, marks: Marks) -> Outputs:

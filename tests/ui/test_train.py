@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not (EMBEDDED_DIR / "model.safetensors").is_file(),
     reason=f"the embedded model is not there ({EMBEDDED_DIR}); `python -m trainer pretrain`",
 )
-PATIENCE_MS = 240_000
+PATIENCE_MS = 600_000
 SMALL = {
     "Candidates": 4,
     "Critic epochs": 1,
@@ -90,7 +90,7 @@ def test_ten_episodes_become_a_version_that_can_be_served(studio: Studio, browse
     for label, value in SMALL.items():
         page.get_by_label(re.compile(f"^{label}")).fill(str(value))
     page.get_by_role("button", name="The same from the command line").click()
-    expect(page.locator("#command code")).to_contain_text("--validation-n 8")
+    expect(page.locator("#command code")).to_contain_text("--validation-n=8")
     visitor.button("Retrain").click()
     expect(state(visitor)).to_have_text("… running")
 
