@@ -93,19 +93,21 @@ class JudgeCritic:
                     failures.append(e)
                     return None
 
-        found = await asyncio.gather(*(one(prompt) for prompt in asked))
-        if asked and len(failures) == len(asked):
+        different = list(dict.fromkeys(asked))
+        found = dict(zip(different, await asyncio.gather(*map(one, different)), strict=True))
+        if different and len(failures) == len(different):
             raise TrainingError(
-                f"{self.name} answered none of {len(asked)} calls. Set it right "
+                f"{self.name} answered none of {len(different)} calls. Set it right "
                 f"(SWEET_JUDGE__…), then resume. The first failed so: {failures[0]}"
             )
-        return found
+        return [found[prompt] for prompt in asked]
 
     async def _score(self, prompt: tuple[Message, ...]) -> Score:
         key = self._key(prompt)
         if key not in self._known:
             reply = await self._engine.complete(prompt, replace(self._sampling, seed=0))
-            self._known[key] = judge_backend.parse_score(reply.text)
+            is_whole = reply.finish_reason == "stop"  # a cut 10 would be a 1
+            self._known[key] = judge_backend.parse_score(reply.text) if is_whole else None
             if self._memo:
                 self._memo.add([key, self._known[key]])
         return self._known[key]

@@ -92,6 +92,18 @@ def test_an_unusable_reply_is_no_score():
         assert judge(server).scores(ROW, ONE, SAID) == [[6, None], [6]]
 
 
+def test_a_reply_that_was_cut_is_no_score():
+    with serving(says("SCORE: 1", finish="length")) as server:
+        assert judge(server).scores(ROW, ONE, SAID) == [[None, None], [None]]
+
+
+def test_the_same_message_is_asked_about_once():
+    same = [Candidate("Which?"), Candidate("Which?", 2, is_ended=False)]
+    with serving(says("SCORE: 1")) as server:
+        assert judge(server).scores(ROW, ONE, [same, []]) == [[1, 1], []]
+        assert len(server.asked) == 1
+
+
 def test_a_failed_call_is_no_score_and_only_failed_ones_are_an_error():
     with serving(refuses(400), says("SCORE: 6")) as server:
         scores = judge(server).scores(ROW, ONE, SAID)
