@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,21 @@ def test_a_weight_changes_the_loss_but_not_what_is_counted(services):
     assert losses[1] == pytest.approx(losses[0] / 2)
     with pytest.raises(ConfigError, match="--human-pairs is -1"):
         RoundSettings(human_pairs=-1.0)
+
+
+@pytest.mark.parametrize("algorithm", ["mtdpo", "sweet-untrained"])
+def test_in_one_update_each_pair_weighs_what_its_source_does(services, algorithm):
+    log_episodes(services)
+    own_task(services)
+    how = {"policy_epochs": 1, "policy_batch": 1000, "policy_nll": 0.0, "human_pairs": 0.25}
+    run_round(services, quick(algorithm=algorithm, **how))
+    stage = "policy" if algorithm == "sweet-untrained" else "pairs"
+    human, others = (result(services, stage)["by_source"].pop(s, 0) for s in ("human", "outcome"))
+    others = others or result(services, stage)["by_source"]["critic"]
+    assert human == 1 and others >= 2
+    (epoch,) = result(services, "policy")["epochs"]
+    expected = math.log(2) * (others + 0.25 * human) / (others + human)
+    assert epoch["loss"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_without_a_grade_there_is_no_reward_and_what_was_edited_still_teaches(services):
