@@ -8,22 +8,44 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from sweet.cli.output import Result, add_command, free_path, note
-from sweet.exchange import FORMATS, export_episodes, import_episodes
+from sweet.exchange import (
+    CARD,
+    FORMATS,
+    PREFERENCES,
+    VOTES,
+    card_of,
+    export_episodes,
+    export_preferences,
+    export_votes,
+    import_episodes,
+    preference_ids,
+    push,
+    write_card,
+)
 from sweet.services import Services
 from sweet.settings import load_settings
 from sweet.types import EpisodeFilter
+from trainer.preferences import preference_pairs
 
 
 def add_commands(commands: Any) -> None:
     """Add `import`, `export` and `backup`."""
     bring = add_command(
-        commands, "import", run_import, "Import episodes: this studio's shape or ColBench's."
+        commands,
+        "import",
+        run_import,
+        "Import episodes (this studio's shape or ColBench's), votes and preference pairs.",
     )
     bring.add_argument("file", metavar="FILE", help=".jsonl or .parquet")
-    export = add_command(commands, "export", run_export, "Export episodes to a file.")
-    export.add_argument("--format", choices=list(FORMATS), default="episodes")
+    export = add_command(
+        commands, "export", run_export, "Export episodes, votes or preference pairs to a file."
+    )
+    export.add_argument("--format", choices=[*FORMATS, VOTES, PREFERENCES], default="episodes")
     export.add_argument("--out", required=True, metavar="PATH", help=".jsonl or .parquet")
     export.add_argument("--overwrite", action="store_true", help="replace the file at --out")
+    export.add_argument("--card", action="store_true", help="write a dataset card beside it")
+    export.add_argument("--push", metavar="OWNER/NAME", help="put it on the Hugging Face hub")
+    export.add_argument("--public", action="store_true", help="with --push: for everybody to see")
     add_filter(export)
     backup = add_command(commands, "backup", run_backup, "Copy the log as it is now, checked.")
     backup.add_argument("file", metavar="FILE", help="the new file")
@@ -58,9 +80,12 @@ def wanted_by(args: argparse.Namespace) -> EpisodeFilter:
 
 
 def run_import(args: argparse.Namespace) -> Result:
-    """How many episodes were new, and what is wrong with the lines that were left out."""
+    """How many rows were new, and what is wrong with the lines that were left out."""
     with Services(load_settings()) as services:
-        done = import_episodes(services.store, Path(args.file))
+        store = services.store
+        done = import_episodes(
+            store, Path(args.file), lambda: preference_ids(preference_pairs(store))
+        )
     for problem in done.problems:
         note(f"left out, {problem}")
     value = {
@@ -69,19 +94,34 @@ def run_import(args: argparse.Namespace) -> Result:
         "left_out": done.bad,
         "problems": [str(problem) for problem in done.problems],
     }
-    text = f"{done.added} episodes added, {done.known} were there, {done.bad} lines left out."
+    text = f"{done.added} rows added, {done.known} were there, {done.bad} lines left out."
     return Result(value, text, ok=done.bad == 0)
 
 
 def run_export(args: argparse.Namespace) -> Result:
-    """How many episodes the filter let through to the file."""
-    path = free_path(args.out, args.overwrite)
-    wanted = wanted_by(args)
+    """How many rows the filter let through to the file, and where its card and its copy are."""
+    path, kind, wanted = free_path(args.out, args.overwrite), args.format, wanted_by(args)
+    if args.card:
+        free_path(str(path.with_name(CARD)), args.overwrite)
+    skipped = 0
     with Services(load_settings()) as services:
-        done = export_episodes(services.store, wanted, path, args.format)
-    value = {"path": str(done.path), "episodes": done.episodes, "skipped": done.skipped}
-    skipped = f"; {done.skipped} have no place in this format" if done.skipped else ""
-    return Result(value, f"{done.episodes} episodes in {done.path}{skipped}.")
+        if kind == VOTES:
+            count = export_votes(services.store, wanted, path)
+        elif kind == PREFERENCES:
+            count = export_preferences(preference_pairs(services.store, wanted), path)
+        else:
+            done = export_episodes(services.store, wanted, path, kind)
+            count, skipped = done.episodes, done.skipped
+    what = kind if kind in (VOTES, PREFERENCES) else "episodes"
+    value: dict[str, Any] = {"path": str(path), what: count, "skipped": skipped}
+    if args.card:
+        value["card"] = str(write_card(path, kind, count, wanted))
+    if args.push:
+        card = card_of(path, kind, count, wanted)
+        value["pushed"] = push(path, card, args.push, public=args.public)
+    left = f"; {skipped} have no place in this format" if skipped else ""
+    more = "".join(f"\n{name}: {value[name]}" for name in ("card", "pushed") if name in value)
+    return Result(value, f"{count} {what} in {path}{left}.{more}")
 
 
 def run_backup(args: argparse.Namespace) -> Result:

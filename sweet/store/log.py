@@ -64,6 +64,11 @@ class LogVerbs(StoreBase):
                 page = [_read_at(db, seq) for seq in found[begin : begin + STREAM_PAGE]]
             yield from page
 
+    def whole_episode(self, episode_id: str) -> LoggedEpisode:
+        """All that the log has of an episode. Raises: StoreError where there is none."""
+        with self._reading() as db:
+            return read_whole(db, need_episode(db, episode_id))
+
     def filter_values(self) -> FilterValues:
         """What occurs in the log, for the filters' drop-downs."""
         with self._reading() as db:

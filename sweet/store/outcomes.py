@@ -58,6 +58,15 @@ class OutcomeVerbs(StoreBase):
         with self._reading() as db:
             return [_to_scored(row) for row in rows(db, sql, values)]
 
+    def task_ids(self, wanted: EpisodeFilter | None = None) -> list[str]:
+        """The tasks of the episodes that the filter lets through, in order of their first."""
+        where, values = episode_conditions(wanted or EpisodeFilter())
+        sql = (
+            f"SELECT e.task_id FROM {EPISODES} WHERE {where} GROUP BY e.task_id ORDER BY min(e.seq)"
+        )
+        with self._reading() as db:
+            return [row["task_id"] for row in rows(db, sql, values)]
+
 
 def _to_scored(row: Row) -> ScoredEpisode:
     changed = {"kind": TaskKind(row["kind"]), "components": json.loads(row["components"])}
