@@ -58,6 +58,7 @@ RANKS = {
     "evaluators.judge": 4,
     "trainer.pairs": 4,
     "trainer.opinions": 4.2,
+    "trainer.preferences": 4.3,
     "sweet.rollout": 5,
     "trainer.settings": 1,
     "trainer.learner": 4.1,
