@@ -73,10 +73,14 @@ Role = Literal["system", "user", "assistant", "reference"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. Role "reference" is only made by prompts that may show c."""
+    """One message of a prompt. Role "reference" is only made by prompts that may show c.
+
+    `images` are PNG pictures that follow the text; only a model behind a server takes them.
+    """
 
     role: Role
     content: str
+    images: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
