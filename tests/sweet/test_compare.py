@@ -58,7 +58,8 @@ class Studio(Services):
 
 @pytest.fixture
 def studio(tmp_path: Path) -> Iterator[Studio]:
-    with Studio(tmp_path / "data") as studio:
+    studio = Studio(tmp_path / "data")
+    with studio:
         yield studio
 
 

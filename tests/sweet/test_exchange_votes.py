@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,7 +125,7 @@ def said(text: str) -> tuple[Turn, ...]:
 
 def pair(chosen: str = "Per kilogram?", rejected: str = "What?", **changed) -> PreferencePair:
     seen = Observation(TaskKind.BACKEND, "Write fee(kg).", (Exchange("Which unit?", "kg"),), 8)
-    given = {
+    given: dict[str, Any] = {
         "chosen": said(chosen),
         "rejected": said(rejected),
         "task_id": "task-1",
