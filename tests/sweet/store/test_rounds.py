@@ -4,7 +4,7 @@ import pytest
 from sqlite_utils import Database
 
 from sweet.errors import StoreError
-from sweet.store import EpisodeStore, RoundState
+from sweet.store import EpisodeStore, RoundState, ScheduleRow
 from tests.sweet.store.writing import PROCESSES, start_round
 
 
@@ -90,3 +90,38 @@ def test_progress_is_seen_by_another_process_and_the_newest_round_comes_first(st
     store.round_at("r2", "policy", 1, 2)
     with EpisodeStore.open(path) as other:
         assert [(r.id, r.stage) for r in other.rounds()] == [("r2", "policy"), ("r1", "start")]
+
+
+def test_the_speed_of_a_stage_is_measured_from_its_first_count(store):
+    begun(store)
+    store.round_at("r1", "collect", 0, 0)
+    start = store.round_at("r1", "collect", 40, 100)  # 40 were there before it went on
+    later = store.round_at("r1", "collect", 50, 100)
+    assert (later.counted_from, later.counted_at) == (40, start.counted_at)
+    assert later.stage_at == start.stage_at and later.done == 50
+    other = store.round_at("r1", "critic", 1, 8)
+    assert (other.counted_from, other.stage_at) == (1, other.counted_at)
+
+
+def test_a_stage_that_is_to_be_kept_is_named_until_the_round_is_given_up(store):
+    begun(store)
+    store.round_at("r1", "critic", 1, 8)
+    assert store.keep_round("r1").keep_stage == "critic"
+    assert store.round_at("r1", "policy", 1, 8).keep_stage == "critic"
+    assert store.stop_round("r1").keep_stage is None
+
+
+def test_a_process_that_took_a_dead_round_s_number_is_another(store):
+    assert begun(store).state is RoundState.RUNNING
+    store._set_round("r1", "process_born = process_born - 60")
+    assert store.round("r1").state is RoundState.LOST
+    assert store.resume_round("r1").state is RoundState.RUNNING
+
+
+def test_the_schedule_is_off_until_it_is_set_and_stays_as_set(store, path):
+    assert store.schedule() == ScheduleRow()
+    row = ScheduleRow(5, 1.5, {"algorithm": "rft"}, "2026", "2027", None, "r1", "no pair")
+    store.set_schedule(row)
+    store.set_schedule(row)
+    with EpisodeStore.open(path) as other:
+        assert other.schedule() == row
