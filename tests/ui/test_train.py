@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from sweet.engines import EMBEDDED_DIR
+from sweet.services import Services
+from sweet.settings import Settings
 from tests.ui.studio import Studio, Visitor, chromium, running
+from trainer.jobs import Jobs
 
-pytestmark = pytest.mark.skipif(
-    not (EMBEDDED_DIR / "model.safetensors").is_file(),
-    reason=f"the embedded model is not there ({EMBEDDED_DIR}); `python -m trainer pretrain`",
-)
+pytestmark = [
+    pytest.mark.timeout(1800),  # of seconds where nothing else runs
+    pytest.mark.skipif(
+        not (EMBEDDED_DIR / "model.safetensors").is_file(),
+        reason=f"the embedded model is not there ({EMBEDDED_DIR}); `python -m trainer pretrain`",
+    ),
+]
 PATIENCE_MS = 600_000
 SMALL = {
     "Candidates": 4,
@@ -29,14 +34,14 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def studio(data: Path) -> Iterator[Studio]:
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    data = tmp_path_factory.mktemp("data")
     with running(data) as studio:
         yield studio
+    with Services(Settings(data=data)) as services:  # a round outlives its app
+        jobs = Jobs(services)
+        if left := jobs.running():
+            jobs.abort(left.id)
 
 
 @pytest.fixture(scope="module")
