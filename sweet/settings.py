@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     simulator: SimulatorSettings = Field(default_factory=SimulatorSettings)
     """The LLM simulator; while its model is "embedded" only the script plays, on Mini tasks."""
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
-    """The judge of `--algorithm sweet-judge`; while its model is "embedded" there is none."""
+    """The judge of training and of comparisons; while its model is "embedded" there is none."""
     max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
     sandbox_workers: int = Field(1, ge=1, le=64)
     allow_unsafe_exec: bool = False
