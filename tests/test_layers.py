@@ -24,7 +24,7 @@ RANKS = {
     "sweet.settings": 1,
     "sweet.tasks": 1,
     "sweet.prompts": 1,
-    "sweet.parsing": 1,
+    "sweet.parsing": 0.5,
     "evaluators.sandbox": 1,
     "evaluators.render": 1,
     "evaluators.figures": 1,
