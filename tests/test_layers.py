@@ -33,6 +33,7 @@ RANKS = {
     "ui.session": 1,
     "ui.theme": 1,
     "trainer.losses": 1,
+    "trainer.attention": 1,
     "trainer.memory": 1,
     "sweet.engines": 2,
     "sweet.store": 2,
