@@ -110,8 +110,9 @@ def test_messages_without_a_score_are_never_said():
 
 @pytest.mark.parametrize("option", ["n", "candidates", "concurrency"])
 def test_less_than_one_of_anything_is_refused(option):
+    wrong: dict[str, Any] = {option: 0}
     with pytest.raises(ConfigError, match=f"--{option} is 0"):
-        BestOfPlan("judge", "mini-backend/validation", **{option: 0})
+        BestOfPlan("judge", "mini-backend/validation", **wrong)
 
 
 @pytest.fixture(scope="module")
