@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from base64 import b64decode
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +294,68 @@ def test_a_hub_that_cannot_be_reached_is_told(tmp_path):
     assert done.returncode == 1
     assert "StoreError: Cannot push" in done.stderr
     assert "http://127.0.0.1:9" in done.stderr
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of the hub as one push needs; keeps what was asked of it."""
+
+    asked: list[tuple[str, bytes]] = []  # noqa: RUF012  # one server a test
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.append((self.path, body))
+        answers: dict[str, Any] = {
+            "create": {"url": "https://huggingface.co/datasets/me/mine", "id": "me/mine"},
+            "validate-yaml": {"errors": [], "warnings": []},
+            "main": {
+                "commitUrl": "https://huggingface.co/datasets/me/mine/commit/abc",
+                "commitOid": "abc",
+            },
+        }
+        answer = answers[self.path.rsplit("/", 1)[-1]]
+        if "preupload" in self.path:
+            names = [file["path"] for file in json.loads(body)["files"]]
+            answer = {"files": [{"path": name, "uploadMode": "regular", "shouldIgnore": False}
+                                for name in names]}  # fmt: skip
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Silent."""
+
+
+def test_a_push_brings_file_and_card_into_a_private_repository(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    code = (
+        "from pathlib import Path; from sweet.exchange import push\n"
+        f"print(push(Path({str(tmp_path / 'x.jsonl')!r}), '---\\n---\\n# Card', 'me/mine'))"
+    )
+    place = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={"HF_TOKEN": "hf_x", "HF_ENDPOINT": place, "PATH": "/usr/bin:/bin"},
+        )
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("/commit/abc")
+    asked = dict(Hub.asked)
+    assert json.loads(asked["/api/repos/create"])["visibility"] == "private"
+    lines = asked["/api/datasets/me/mine/commit/main"].splitlines()
+    files = {line["value"]["path"]: b64decode(line["value"]["content"])
+             for line in map(json.loads, lines) if line["key"] == "file"}  # fmt: skip
+    assert files == {"x.jsonl": b'{"a": 1}\n', "README.md": b"---\n---\n# Card"}
 
 
 # Large files
