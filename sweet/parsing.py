@@ -1,4 +1,4 @@
-"""Model text → Action.
+"""Model text → Action, and the web page in it.
 
 How tolerant the answer mark is: any case; any white space, `*` or `_` between its words; markdown
 emphasis, backticks or quotes around it ("**I want to answer:**"); a space before the colon and a
@@ -12,6 +12,7 @@ message, and a mark inside it ends nothing. `Action.raw` keeps everything.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from sweet.errors import PolicyError
 from sweet.types import ANSWER_MARK, Action, Usage
@@ -24,6 +25,11 @@ _MARK = re.compile(
     + rf"{_EMPHASIS}{{0,6}}[ \t]{{0,4}}[::]",
     re.IGNORECASE,
 )
+MAX_PAGE_BYTES = 512 << 10
+_LONGEST_INDENT = 100
+
+_PAGE_BEGINS = re.compile(r"<(?:!doctype\s{1,8}html|html)\b[^<>]{0,2000}>", re.IGNORECASE)
+_PAGE_ENDS = re.compile(r"</html\s{0,8}>", re.IGNORECASE)
 _CLOSING = str.maketrans("“‘", "”’")
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
@@ -66,3 +72,51 @@ def _artifact(rest: str, closing: str) -> str:
     elif closing.strip("*") == "" and closing:
         rest = rest.rstrip().removesuffix(closing)
     return rest.lstrip(" \t").strip("\r\n")  # a block on lines of its own keeps its indentation
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """The page in a message as `html`, or None and `why` there is none."""
+
+    html: str | None
+    why: str = ""
+
+
+def page_in(text: str) -> FoundPage:
+    """The last complete HTML document in a model's text, in a fence or not.
+
+    Complete means from `<!doctype html>` or `<html>` to `</html>`.
+    """
+    said = spoken(text)
+    ends = [match.end() for match in _PAGE_ENDS.finditer(said)]
+    begins = [match.start() for match in _PAGE_BEGINS.finditer(said)]
+    if not begins:
+        return FoundPage(None, "No page: the message has no <html> document.")
+    begun_again = any(at >= ends[-1] and _on_own_line(said, at) for at in begins) if ends else True
+    if begun_again or ends[-1] < begins[0]:
+        return FoundPage(None, "No page: the HTML is cut off, it has no </html>.")
+    return _usable(said[_begin(said, begins, ends) : ends[-1]])
+
+
+def _begin(text: str, begins: list[int], ends: list[int]) -> int:
+    """Where the last document begins; a tag on a line of its own before one in a sentence."""
+    before = ends[-2] if len(ends) > 1 else 0
+    last = [at for at in begins if before <= at < ends[-1]]
+    inside = last or [at for at in begins if at < ends[-1]]  # an end within a comment or a text
+    return next((at for at in inside if _on_own_line(text, at)), inside[0])
+
+
+def _on_own_line(text: str, at: int) -> bool:
+    """Whether only white space stands before it on its line."""
+    return not text[max(0, at - _LONGEST_INDENT) : at].rpartition("\n")[2].strip()
+
+
+def _usable(html: str) -> FoundPage:
+    try:
+        size = len(html.encode())
+    except UnicodeEncodeError as e:
+        return FoundPage(None, f"No page: it is no Unicode text at position {e.start}.")
+    if size > MAX_PAGE_BYTES:
+        limit = f"{MAX_PAGE_BYTES:,} bytes"
+        return FoundPage(None, f"No page: it has {size:,} bytes, the most is {limit}.")
+    return FoundPage(html)

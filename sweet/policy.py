@@ -8,7 +8,7 @@ from typing import Literal
 
 from sweet.errors import PolicyError, boundary
 from sweet.parsing import parse_action
-from sweet.prompts import agent_backend
+from sweet.prompts import agent_backend, agent_frontend
 from sweet.seeds import derived_seed
 from sweet.types import Action, Completion, Engine, Message, Observation, OnText, Sampling, TaskKind
 
@@ -18,6 +18,8 @@ Style = Literal["instructed", "plain"]
 _PROMPTS: dict[tuple[TaskKind, Style], Callable[[Observation], tuple[Message, ...]]] = {
     (TaskKind.BACKEND, "instructed"): agent_backend.instructed,
     (TaskKind.BACKEND, "plain"): agent_backend.plain,
+    (TaskKind.FRONTEND, "instructed"): agent_frontend.instructed,
+    (TaskKind.FRONTEND, "plain"): agent_frontend.plain,
 }
 
 
@@ -70,11 +72,5 @@ class EnginePolicy:
             )
 
     def prompt(self, observation: Observation) -> tuple[Message, ...]:
-        """The messages the engine gets for `observation`. Raises: PolicyError."""
-        build = _PROMPTS.get((observation.kind, self.style))
-        if build is None:
-            raise PolicyError(
-                f"The policy {self.id!r} has no prompt for {observation.kind.value} tasks. "
-                f"Choose a {TaskKind.BACKEND.value} task."
-            )
-        return build(observation)
+        """The messages the engine gets for `observation`."""
+        return _PROMPTS[observation.kind, self.style](observation)

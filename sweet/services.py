@@ -24,9 +24,9 @@ from sweet.policy import EnginePolicy
 from sweet.registry import Registry
 from sweet.rollout import Assignment, Outcome, Rollout, assignments
 from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
-from sweet.simulator import LLMSimulator, ScriptedCollaborator
+from sweet.simulator import LLMSimulator, ScriptedCollaborator, ScriptedDesigner
 from sweet.store import EpisodeStore
-from sweet.tasks import colbench, mini_backend
+from sweet.tasks import colbench, mini, mini_backend
 from sweet.types import (
     Collaborator,
     Engine,
@@ -162,14 +162,19 @@ class Services:
         """Who can play this task's collaborator: a person, the script, the simulator model."""
         if row.hidden is None:
             return [PERSON]
+        if row.task.kind is TaskKind.FRONTEND:  # the simulator model reads code, not pictures
+            return [PERSON, ScriptedDesigner.name]
         return [PERSON, *_scripted(row), *self._simulator()]
 
-    def collaborator(self, name: str) -> Collaborator | None:
-        """The collaborator of that name; None for a person. Raises: ConfigError."""
+    def collaborator(self, name: str, kind: TaskKind) -> Collaborator | None:
+        """The collaborator of that name for a kind of tasks; None for a person.
+
+        Raises: ConfigError.
+        """
         if name == PERSON:
             return None
         if name == ScriptedCollaborator.name:
-            return ScriptedCollaborator()
+            return ScriptedCollaborator() if kind is TaskKind.BACKEND else ScriptedDesigner()
         if name not in self._simulator():
             known = ", ".join([PERSON, ScriptedCollaborator.name, *self._simulator()])
             raise ConfigError(
@@ -184,12 +189,13 @@ class Services:
         Raises: ConfigError where nobody but a person can play it.
         """
         able = self.collaborators_for(row)[1:]
-        collaborator = self.collaborator(name or able[-1]) if able else None
+        collaborator = self.collaborator(name or able[-1], row.task.kind) if able else None
         if collaborator is None or collaborator.name not in able:
             raise ConfigError(
                 f"{name or 'No simulator'} can't play the collaborator of task {row.task.id!r}. "
                 f"Able: {', '.join(able) or 'only a person'}. The script plays ColBench-Mini tasks "
-                f"only; a simulator model plays every task that has a reference. {_SIMULATOR}"
+                "and web pages; a simulator model plays every function that has a reference. "
+                f"{_SIMULATOR}"
             )
         return collaborator
 
@@ -226,12 +232,12 @@ class Services:
 
     # Tasks
 
-    def ensure_mini_tasks(self, splits: Iterable[str] = tuple(MINI_SIZES)) -> None:
-        """Make ColBench-Mini's own sets, where the store does not have them yet."""
-        for split in splits:
-            if self.store.count_tasks(mini_backend.SOURCE, split) < MINI_SIZES[split]:
-                rows = mini_backend.generate(split, MINI_SIZES[split], MINI_SEED)
-                self.store.add_tasks(rows)
+    def ensure_mini_tasks(self, names: Iterable[str] = mini.SETS) -> None:
+        """Make these of ColBench-Mini's sets, where the store does not have them yet."""
+        for name in names:
+            source, split = name.split("/")
+            if self.store.count_tasks(source, split) < MINI_SIZES[split]:
+                self.store.add_tasks(mini.generate(name, MINI_SIZES[split], MINI_SEED))
 
     def task_rows(self, name: str) -> list[TaskRow]:
         """The tasks of a set: `mini-backend/test`, `colbench-backend/test`, `file:PATH`, ….
@@ -241,8 +247,8 @@ class Services:
         if name.startswith("file:"):
             return list(self.read_file(name).rows)
         source, _, split = name.partition("/")
-        if source == mini_backend.SOURCE and split in MINI_SIZES:
-            self.ensure_mini_tasks([split])
+        if name in mini.SETS:
+            self.ensure_mini_tasks([name])
         elif not self.store.count_tasks(source, split):
             self.store.add_tasks(colbench.read_imported(name, self.settings.data).rows)
         tasks = self.store.tasks(source, split, limit=self.store.count_tasks(source, split))
@@ -289,7 +295,7 @@ class Services:
             row,
             episode,
             await asyncio.to_thread(self.policy, episode.policy_id),
-            self.collaborator(episode.collaborator),
+            self.collaborator(episode.collaborator, row.task.kind),
             await asyncio.to_thread(self.evaluator, row.task.kind),
             on_text=on_text,
             on_change=on_change,
@@ -376,10 +382,8 @@ def _builtin(settings: Settings) -> list[PolicyVersion]:
 
 
 def _scripted(row: TaskRow) -> list[str]:
-    """The script's name where it can play the task: its reference is ColBench-Mini's."""
+    """The script's name where it can play the function: its reference is ColBench-Mini's."""
     assert row.hidden is not None
-    if row.task.kind is not TaskKind.BACKEND:
-        return []
     try:
         mini_backend.parse_reference(row.hidden.reference)
     except TaskDataError:

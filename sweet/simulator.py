@@ -7,17 +7,19 @@ Nothing is ever put in a reply's place.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 
 from sweet.errors import SimulatorError, SweetError, TaskDataError, boundary
-from sweet.parsing import spoken
+from sweet.parsing import page_in, spoken
 from sweet.prompts import simulator_backend
 from sweet.seeds import derived_seed
-from sweet.tasks import mini_talk
+from sweet.tasks import mini_talk, page_talk
 from sweet.types import Action, Engine, HiddenInfo, Message, Observation, Sampling, TaskKind
 
 MAX_REPLY_CHARS = 400  # arXiv:2503.15478, section 3
+MAX_PAGE_REPLY_CHARS = 1000  # the same, for web pages
 LEAK_TOKENS = 10
 REDRAWS = 3
 _REDRAW_TEMPERATURE = 0.7  # a greedy model would say the same again
@@ -100,6 +102,32 @@ class ScriptedCollaborator:
             return mini_talk.reply_to(action.message, hidden, observation.exchanges, drawn)
         except TaskDataError as e:
             raise SimulatorError(f"The scripted collaborator could not answer: {e}") from e
+
+
+class ScriptedDesigner:
+    """Says in what the agent's page differs from the wanted one; it sees pages, no dialogue."""
+
+    name = "scripted"
+
+    def __init__(self, *, unheard: bool = False) -> None:
+        """`unheard` takes the phrasings that training never hears."""
+        self._unheard = unheard
+
+    async def reply(
+        self, observation: Observation, action: Action, hidden: HiddenInfo, *, seed: int
+    ) -> str:
+        """What the script says to the page in `action`, at most 1,000 characters.
+
+        Raises: SimulatorError where the reference is no page.
+        """
+        wanted, shown = page_in(hidden.reference), page_in(action.raw)
+        if wanted.html is None:
+            raise SimulatorError(f"The scripted collaborator has no page to want. {wanted.why}")
+        drawn = derived_seed(seed, "reply", len(observation.exchanges))
+        said = await asyncio.to_thread(  # a huge page takes seconds to read
+            page_talk.reply_to, wanted.html, shown.html, drawn, unheard=self._unheard
+        )
+        return shortened(said, MAX_PAGE_REPLY_CHARS)
 
 
 def leaks(reply: str, reference: str) -> bool:

@@ -10,7 +10,8 @@ from sweet.cli.output import Result, add_command, at_least, free_path, note, tab
 from sweet.errors import ConfigError, TaskDataError, boundary
 from sweet.services import Services
 from sweet.settings import load_settings
-from sweet.tasks import colbench, mini_backend
+from sweet.tasks import colbench, mini
+from sweet.tasks.mini_sets import SPLITS
 
 
 def add_commands(commands: Any) -> None:
@@ -20,9 +21,9 @@ def add_commands(commands: Any) -> None:
     make = add_command(verbs, "make", make_tasks, "Make ColBench-Mini tasks.")
     make.add_argument(
         "--tasks",
-        default=f"{mini_backend.SOURCE}/train",
+        default=mini.SETS[0],
         metavar="SET",
-        help=f"{mini_backend.SOURCE}/{{{','.join(mini_backend.SPLITS)}}}",
+        help=f"{{{','.join(mini.GENERATORS)}}}/{{{','.join(SPLITS)}}}",
     )
     make.add_argument("-n", type=at_least(1), default=100, help="how many tasks")
     make.add_argument("--seed", type=int, default=1, help="the same seed makes the same tasks")
@@ -38,11 +39,10 @@ def add_commands(commands: Any) -> None:
 
 def make_tasks(args: argparse.Namespace) -> Result:
     """Tasks of a ColBench-Mini split, in the store or in a file."""
-    source, _, split = args.tasks.partition("/")
-    if source != mini_backend.SOURCE or split not in mini_backend.SPLITS:
-        known = ", ".join(f"{mini_backend.SOURCE}/{s}" for s in mini_backend.SPLITS)
+    if args.tasks not in mini.SETS:
+        known = ", ".join(mini.SETS)
         raise ConfigError(f"--tasks {args.tasks!r} can't be made. There are: {known}.")
-    rows = mini_backend.generate(split, args.n, args.seed)
+    rows = mini.generate(args.tasks, args.n, args.seed)
     if args.out:
         path = free_path(args.out, args.overwrite)
         with boundary(TaskDataError, f"The tasks can't be written to {path}"):
@@ -50,7 +50,7 @@ def make_tasks(args: argparse.Namespace) -> Result:
         value = {"tasks": f"file:{path}", "n": args.n, "seed": args.seed, "path": str(path)}
         return Result(value, f"{args.n} tasks in {path}: use them as --tasks file:{path}")
     with Services(load_settings()) as services:
-        services.ensure_mini_tasks([split])  # first: a set begins alike on every machine
+        services.ensure_mini_tasks([args.tasks])  # first: a set begins alike on every machine
         done = services.store.add_tasks(rows)
     value = {"tasks": args.tasks, "n": args.n, "seed": args.seed, "added": done.added}
     return Result(value, f"{done.added} tasks added to {args.tasks}, {done.known} were there.")

@@ -169,6 +169,11 @@ class _Model:
                 f"A prompt with a message of role 'reference' was given to {self.name}, whose "
                 "chat template has no such role."
             )
+        if any(m.images for m in messages):
+            raise PolicyError(
+                f"A prompt with pictures was given to {self.name}, which runs here and reads text "
+                "only. Connect a vision model by its base URL."
+            )
         turns = [{"role": m.role, "content": m.content} for m in messages]
         text = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]

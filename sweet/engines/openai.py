@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import random
 import re
 import ssl
@@ -142,7 +143,7 @@ class EndpointEngine:
     def _body(self, model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": model,
-            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "messages": [{"role": m.role, "content": _content(m)} for m in messages],
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             self._max_tokens_field: sampling.max_tokens,
@@ -371,3 +372,12 @@ def _clean_key(api_key: str) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError("api_key holds characters that no key has; copy it again.")
     return key
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """The message's text; with pictures, a list of both as servers of vision models take it."""
+    if not message.images:
+        return message.content
+    urls = (f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in message.images)
+    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [{"type": "text", "text": message.content}, *pictures]

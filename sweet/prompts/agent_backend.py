@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sweet.types import ANSWER_MARK, Message, Observation
+from sweet.prompts import dialogue
+from sweet.prompts.dialogue import plain as plain
+from sweet.types import Message, Observation
 
 _SYSTEM = """\
 You write a Python function for a person. Their request below is vague on purpose: details that \
@@ -23,18 +25,4 @@ _LAST = "\n\n(This is your last message. Write {mark} and the function now.)"
 
 def instructed(observation: Observation) -> tuple[Message, ...]:
     """The prompt for a general model: instructions, the dialogue, a warning on the last turn."""
-    turns = len(observation.exchanges) + observation.turns_left
-    system = Message("system", _SYSTEM.format(turns=turns, mark=ANSWER_MARK))
-    *before, last = plain(observation)
-    if observation.turns_left <= 1:
-        last = Message(last.role, last.content + _LAST.format(mark=ANSWER_MARK))
-    return (system, *before, last)
-
-
-def plain(observation: Observation) -> tuple[Message, ...]:
-    """The bare dialogue, for a model that was trained on it (the embedded one)."""
-    messages = [Message("user", observation.description)]
-    for exchange in observation.exchanges:
-        messages.append(Message("assistant", exchange.agent))
-        messages.append(Message("user", exchange.collaborator))
-    return tuple(messages)
+    return dialogue.instructed(observation, _SYSTEM, _LAST)

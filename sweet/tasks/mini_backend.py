@@ -9,18 +9,17 @@ validation and test combinations are never trained on; "families" are whole fami
 from __future__ import annotations
 
 import ast
-import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
 from sweet.errors import TaskDataError
 from sweet.tasks.mini_families import Family, families, held_out_families, identifier
-from sweet.types import HiddenInfo, Task, TaskKind, TaskRow
+from sweet.tasks.mini_sets import distinct_rows, split_by_hash
+from sweet.types import HiddenInfo, TaskKind, TaskRow
 
 SOURCE = "mini-backend"
-SPLITS = ("train", "validation", "test", "families")
 TESTS = 10  # as in ColBench
 ROUNDINGS = {"none": "{}", "up": "math.ceil({})", "down": "math.floor({})", "nearest": "round({})"}
 Number = int | float
@@ -166,8 +165,7 @@ def split_of(spec: Spec) -> str:
     """The split that this combination of details belongs to, by its hash."""
     if spec.family in _held_out():
         return "families"
-    bucket = int(hashlib.sha256(reference(spec).encode()).hexdigest(), 16) % 100
-    return "test" if bucket < 5 else "validation" if bucket < 10 else "train"
+    return split_by_hash(reference(spec))
 
 
 @cache
@@ -265,22 +263,14 @@ def generate(split: str, n: int, seed: int) -> Iterator[TaskRow]:
 
     Raises: TaskDataError for an unknown split.
     """
-    if split not in SPLITS:
-        raise TaskDataError(f"Unknown split {split!r} of {SOURCE}; there are {', '.join(SPLITS)}.")
-    rng = random.Random(f"{split}/{seed}")
     pool = held_out_families() if split == "families" else families()
-    seen: set[str] = set()
-    while len(seen) < n:
+
+    def draw(rng: random.Random, seen: Container[str]) -> tuple[str, HiddenInfo] | None:
         spec = draw_spec(rng.choice(pool), rng)
         code = reference(spec)
         if split_of(spec) != split or code in seen:
-            continue
+            return None
         calls = test_calls(spec, rng)
-        if calls is None:
-            continue
-        seen.add(code)
-        text = description(spec, rng)
-        content = "\n".join((text, code, *calls))  # another seed words the same spec otherwise
-        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
-        task = Task(f"{SOURCE}-{digest}", TaskKind.BACKEND, text, split, SOURCE)
-        yield TaskRow(task, HiddenInfo(code, calls))
+        return None if calls is None else (description(spec, rng), HiddenInfo(code, calls))
+
+    return distinct_rows(SOURCE, TaskKind.BACKEND, split, n, seed, draw)

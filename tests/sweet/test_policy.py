@@ -94,8 +94,3 @@ def test_a_failed_model_is_a_policy_error_and_no_reply(failure: Exception) -> No
 def test_an_empty_reply_is_a_policy_error() -> None:
     with pytest.raises(PolicyError, match="returned nothing"):
         asyncio.run(policy(FakeEngine([" \n"])).act(OBSERVATION, seed=1))
-
-
-def test_a_kind_without_a_prompt_is_a_policy_error() -> None:
-    with pytest.raises(PolicyError, match="frontend"):
-        policy(FakeEngine([])).prompt(Observation(TaskKind.FRONTEND, "A page."))

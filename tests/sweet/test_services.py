@@ -16,7 +16,7 @@ from sweet.errors import ConfigError, PolicyError, StoreError, TaskDataError
 from sweet.services import PERSON, BatchPlan, Services
 from sweet.settings import ModelSettings, Settings, SimulatorSettings
 from sweet.store import BatchState
-from sweet.tasks import colbench, mini_backend
+from sweet.tasks import colbench, mini, mini_backend
 from sweet.types import (
     ANSWER_MARK,
     EpisodeFilter,
@@ -144,13 +144,13 @@ def test_a_collaborator_that_cannot_play_is_refused_with_what_to_do(services: Se
         services.simulator_for(MINI[0], "llm:unknown")
     with pytest.raises(ConfigError):
         services.simulator_for(MINI[0], PERSON)
-    assert services.collaborator(PERSON) is None
+    assert services.collaborator(PERSON, TaskKind.BACKEND) is None
 
 
 def test_mini_sets_are_made_once(services: Services) -> None:
     services.ensure_mini_tasks()
     sets = {s.name: s.count for s in services.store.task_sets()}
-    assert set(sets) == {f"mini-backend/{s}" for s in mini_backend.SPLITS}
+    assert set(sets) == set(mini.SETS)
     services.ensure_mini_tasks()
     assert {s.name: s.count for s in services.store.task_sets()} == sets
     rows = services.task_rows("mini-backend/families")

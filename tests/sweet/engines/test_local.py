@@ -340,6 +340,11 @@ def test_a_reference_goes_only_into_a_template_that_knows_it(
     other.close()
 
 
+def test_pictures_are_refused_and_not_dropped(engine: LocalEngine) -> None:
+    with pytest.raises(PolicyError, match=r"pictures.*base URL"):
+        asyncio.run(engine.complete([Message("user", "hello", (b"png",))], sampling()))
+
+
 def test_a_template_that_refuses_says_why(tmp_path: Path) -> None:
     strict = "{{ raise_exception('roles must alternate') }}"
     engine = LocalEngine(tiny.save(tiny.llama(), tmp_path, template=strict), device="cpu")

@@ -82,6 +82,18 @@ def test_the_request_holds_the_model_the_messages_and_the_settings() -> None:
     }
 
 
+def test_pictures_follow_the_text_as_data_addresses() -> None:
+    prompt = [Message("system", "Look."), Message("user", "These:", (b"one", b"two"))]
+    with serving(says("Hi")) as server:
+        asyncio.run(engine(server).complete(prompt, Sampling()))
+        _, _, body = server.asked[0]
+    assert body["messages"][0]["content"] == "Look."
+    text, *pictures = body["messages"][1]["content"]
+    assert text == {"type": "text", "text": "These:"}
+    urls = [picture["image_url"]["url"] for picture in pictures]
+    assert urls == ["data:image/png;base64,b25l", "data:image/png;base64,dHdv"]
+
+
 def test_without_key_seed_or_stop_none_is_sent() -> None:
     with serving(says("Hi")) as server:
         ask(engine(server))

@@ -6,7 +6,6 @@ import pytest
 from sweet.errors import TaskDataError
 from sweet.tasks.colbench import read_tasks
 from sweet.tasks.mini_backend import (
-    SPLITS,
     TESTS,
     _function,
     _neighbours,
@@ -17,6 +16,7 @@ from sweet.tasks.mini_backend import (
     split_of,
 )
 from sweet.tasks.mini_families import families, held_out_families, training_things
+from sweet.tasks.mini_sets import SPLITS
 from tests.fakes import hidden_of
 
 ROWS = {split: list(generate(split, 60, seed=3)) for split in SPLITS}
