@@ -46,6 +46,7 @@ def _form(parts: dict[str, Any]) -> dict[str, Any]:
             parts["preview"] = markup(elem_id="preview")
             with gr.Accordion("The same from the command line", open=False):
                 parts["command"] = markup(elem_id="command")
+    parts["policy"] = fields["policy"]
     return fields | train_form.expert()
 
 
@@ -89,7 +90,7 @@ def _wire(
     ahead = [parts["preview"], parts["command"]]
     silent = {"show_progress": "hidden", "api_visibility": "private"}
     quiet = {"outputs": outputs, **silent}
-    chosen = [fields[name] for name in ("policy", "source", "task_set")]
+    chosen = [fields[name] for name in ("source", "task_set")]
     opened = [*chosen, *plan[:3], *ahead, *outputs]
     demo.load(bound(train_actions.open_page, desk), None, opened, **silent)
     look = bound(train_actions.look_ahead, desk)

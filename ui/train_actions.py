@@ -56,6 +56,7 @@ class Shown(NamedTuple):
     """The outputs that follow the log; what has not changed stays as it is."""
 
     served: Any = SKIP
+    policy: Any = SKIP
     progress: Any = SKIP
     keep: Any = SKIP
     abort: Any = SKIP
@@ -219,6 +220,7 @@ def _shown(desk: Desk, view: TrainView, marks: Marks) -> Outputs:
     pair = [r for id in view.compared for r in rounds if r.id == id]
     shown = shown._replace(
         served=_served(desk.services),
+        policy=gr.update(choices=train_form.version_choices(desk.services)),
         history=train_history.history(rounds, one.id if one else None, view.compared),
         comparison=train_history.comparison(pair),
         versions=_versions(desk.services),

@@ -25,6 +25,7 @@ FRESH_EPISODES = 400
 """Offered at first: 4 each of 100 tasks, which on two cores is a round of minutes."""
 MOST_EPISODES = 100_000
 NO_LOG = "fresh episodes only"
+_SERVED = ("The one served now", "")
 
 ALGORITHMS = {
     "sweet": "SWEET-RL",
@@ -66,7 +67,7 @@ def front() -> dict[str, Any]:
             "algorithm": gr.Dropdown(
                 label="Algorithm", choices=names, value="sweet", min_width=220
             ),
-            "policy": gr.Dropdown(label="Start from", choices=[], min_width=220),
+            "policy": gr.Dropdown(label="Start from", choices=[_SERVED], value="", min_width=220),
             "fresh": gr.Number(
                 label="Fresh episodes", value=FRESH_EPISODES, minimum=0, precision=0, min_width=140
             ),
@@ -106,10 +107,13 @@ def _field(setting: Field) -> Any:
     return gr.Textbox(value=default, max_lines=1, **about)
 
 
-def choices(services: Services) -> tuple[Any, Any, Any]:
-    """What can be chosen: versions to start from, whose episodes, of which task sets."""
-    versions = [(_version_name(v.id, v.note), v.id) for v in services.policies()]
-    served = services.default_policy()
+def version_choices(services: Services) -> list[tuple[str, str]]:
+    """The versions that a round can start from; first, whichever is served when it starts."""
+    return [_SERVED, *((_version_name(v.id, v.note), v.id) for v in services.policies())]
+
+
+def choices(services: Services) -> tuple[Any, Any]:
+    """What can be chosen: whose episodes, of which task sets."""
     model = services.settings.simulator.model
     simulators = [ScriptedCollaborator.name]
     simulators += [] if model == EMBEDDED_MODEL else [f"llm:{model}"]
@@ -118,7 +122,6 @@ def choices(services: Services) -> tuple[Any, Any, Any]:
     sources += [("None: fresh episodes only", NO_LOG)]
     sets = [s.name for s in services.store.task_sets() if s.kind is TaskKind.BACKEND]
     return (
-        gr.update(choices=[(f"Served now: {served}", ""), *versions], value=""),
         gr.update(choices=sources, value=""),
         gr.update(choices=[("Any", ""), *((name, name) for name in sets)], value=""),
     )
