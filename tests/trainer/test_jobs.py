@@ -21,6 +21,7 @@ from tests.trainer.studio import log_episodes, quick, settings, tiny_model
 from trainer.jobs import Jobs
 from trainer.settings import RoundSettings
 
+pytestmark = pytest.mark.timeout(1800)  # a busy machine takes minutes to load PyTorch
 ROOT = Path(__file__).parents[2]
 LONG = {"critic_epochs": 5000}  # hours, were it not ended
 
@@ -39,7 +40,7 @@ def jobs(tmp_path, model):
             jobs.abort(running.id)
 
 
-def until(true: Callable[[], object], jobs: Jobs, seconds: float = 240) -> None:
+def until(true: Callable[[], object], jobs: Jobs, seconds: float = 900) -> None:
     """Wait for something; what the round said is the message where it never comes."""
     end = time.monotonic() + seconds
     while not true():

@@ -26,6 +26,7 @@ from trainer.jobs import Jobs
 from trainer.schedule import Schedule
 from trainer.settings import RoundSettings
 
+pytestmark = pytest.mark.timeout(1800)  # a busy machine takes minutes to load PyTorch
 SHORT = quick(algorithm="rft", policy_epochs=1)
 PAST = "2020-01-01T00:00:00.000Z"
 
@@ -72,7 +73,7 @@ def is_due(services: Services) -> None:
 
 
 def until_over(jobs: Jobs) -> None:
-    end = time.monotonic() + 240
+    end = time.monotonic() + 900
     while jobs.running():
         assert time.monotonic() < end, jobs.log_tail("r0001")
         time.sleep(0.1)
