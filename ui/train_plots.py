@@ -16,7 +16,7 @@ from ui.format import esc, notice
 Point = tuple[int, float]
 
 WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 26
+LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 26
 MOST_POINTS = 240
 """Of a line; more would not be seen."""
 SMOOTHING = 0.9
