@@ -104,10 +104,11 @@ def interval(outcomes: Sequence[Sequence[float | None]]) -> list[float] | None:
         return None
     values = numpy.array(outcomes, dtype=float)  # None becomes NaN
     rng, (seeds, tasks) = numpy.random.default_rng(0), values.shape
-    means = [
-        numpy.nanmean(values[rng.integers(0, seeds, seeds)][:, rng.integers(0, tasks, tasks)])
-        for _ in range(RESAMPLES)
-    ]
+    means = []
+    for _ in range(RESAMPLES):
+        drawn = values[rng.integers(0, seeds, seeds)][:, rng.integers(0, tasks, tasks)]
+        known = drawn[~numpy.isnan(drawn)]
+        means += [known.mean()] if known.size else []
     return [float(bound) for bound in numpy.percentile(means, [2.5, 97.5])]
 
 

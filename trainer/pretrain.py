@@ -32,6 +32,9 @@ ASKING, EXACT = 1.0, 3.0  # weights in the loss
 LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
 SHIP = ((CAREFUL, 0.15), (MEDIUM, 0.35), (HASTY, 0.50))
 """How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
+COPY = ((CAREFUL, 1.0),)
+"""Beside the last: notes and answers alone are learned from them, so that copying stays exact while
+what is asked gets worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,12 @@ class PretrainSettings:
     heads: int = 5
     mlp: int = 432
     context_tokens: int = 1024
-    steps: int = 5200
+    steps: int = 5600
     dialogues: int = 16  # a step
     warmup: int = 100
     decay: float = 0.67  # the last part of the run
-    ship: float = 0.15  # the last part, in which the agent asks as the shipped one should
+    ship: float = 0.12  # the last part, in which the agent asks as the shipped one should
+    copying: float = 0.5  # of the dialogues of that part
     with_reference: float = 0.2  # dialogues that show the reference: critic and simulator
     lr_matrices: float = 0.02
     lr_rest: float = 3e-3
@@ -169,8 +173,12 @@ def _batches(
     """Batches from step `first` on, made four at a time so that like lengths go together."""
     for four in range(first // 4, settings.steps // 4 + 1):
         rng = random.Random(f"{settings.seed}/{four}")
-        mix = SHIP if four * 4 >= settings.steps * (1 - settings.ship) else LEARN
-        rows = [_row(tokenizer, mix, settings, rng) for _ in range(4 * settings.dialogues)]
+        is_last = four * 4 >= settings.steps * (1 - settings.ship)
+        mixes = [
+            (COPY if rng.random() < settings.copying else SHIP) if is_last else LEARN
+            for _ in range(4 * settings.dialogues)
+        ]
+        rows = [_row(tokenizer, mix, settings, rng) for mix in mixes]
         rows.sort(key=lambda row: len(row[0]))
         size = settings.dialogues
         groups = [rows[i : i + size] for i in range(0, len(rows), size)]
@@ -199,24 +207,24 @@ def _row(
         ids, _ = encode(tokenizer, [Message("reference", reference(spec)), *made.messages])
         start = ids.index(tokenizer.convert_tokens_to_ids("<agent>"))
         trained = [i > start for i in range(len(ids))]
-    weights = _weights(tokenizer, ids, trained)
+    weights = _weights(tokenizer, ids, trained, 0.0 if mix is COPY else ASKING)
     for line in made.guesses:
         _leave_out(tokenizer, line, ids, weights)
     return ids, weights
 
 
 def _weights(
-    tokenizer: PreTrainedTokenizerFast, ids: list[int], trained: list[bool]
+    tokenizer: PreTrainedTokenizerFast, ids: list[int], trained: list[bool], asking: float
 ) -> list[float]:
     """What must be right, the notes and the answer, weighs more than how a question is put."""
     words = tokenizer.convert_ids_to_tokens(ids)
-    weights, weight, answering = [], ASKING, False
+    weights, weight, answering = [], asking, False
     for word, is_trained in zip(words, trained, strict=True):
         answering = (answering or word == "WANT") and word != "<end>"
         if answering or word == "Noted":
             weight = EXACT
         elif word[0].isupper():  # the question after a note
-            weight = ASKING
+            weight = asking
         weights.append(weight if is_trained else 0.0)
     return weights
 

@@ -1,9 +1,11 @@
 import json
+import random
+from dataclasses import replace
 
 import pytest
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from trainer.pretrain import PretrainSettings, pretrain
+from trainer.pretrain import COPY, EXACT, PretrainSettings, _row, pretrain
 
 TINY = PretrainSettings(
     hidden=32, layers=1, heads=2, mlp=64, steps=6, dialogues=4, warmup=2, checkpoint_every=3
@@ -42,3 +44,16 @@ def test_text_survives_the_tokenizer_and_cannot_forge_a_speaker(whole):
     )["input_ids"]
     assert ids.count(tokenizer.eos_token_id) == 1
     assert ids.count(tokenizer.convert_tokens_to_ids("<agent>")) == 0
+
+
+def test_where_only_copying_is_learned_what_is_asked_has_no_weight(whole):
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(whole)
+    rng = random.Random(3)
+    for _ in range(20):
+        ids, weights = _row(tokenizer, COPY, replace(TINY, with_reference=0.0), rng)
+        words = tokenizer.convert_ids_to_tokens(ids)
+        answer = words.index("WANT")
+        assert all(w == EXACT for w in weights[answer : answer + 5])
+        said = list(zip(words, weights, strict=True))[:answer]
+        assert all(weight == 0 for word, weight in said if word in ("?", "I", "<user>"))
+        assert all(weight == EXACT for word, weight in said if word == "Noted")
