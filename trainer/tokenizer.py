@@ -2,7 +2,8 @@
 
 `base fee` and `base_fee` share their word tokens (spaces are implied, the underscore is a joiner),
 so a detail that is asked for in words is found again by name in code. Unknown words fall back to
-pairs of letters: short enough to be copied, and seldom twice in a word. It is an ordinary `tokenizers` file that transformers and vLLM load.
+pairs of letters: short enough to be copied, and seldom twice in a word. It is an ordinary
+`tokenizers` file that transformers and vLLM load.
 """
 
 from __future__ import annotations
