@@ -45,6 +45,7 @@ PERSON = "person"
 OWN = "own"
 MINI_SIZES = {"train": 500, "validation": 300, "test": 500, "families": 100}
 MINI_SEED = 1
+SCORED_SETS = tuple(name for name in mini.SETS if name.startswith(mini_backend.SOURCE + "/"))
 
 
 _SIMULATOR = "Configure one with SWEET_SIMULATOR__MODEL and SWEET_SIMULATOR__BASE_URL."
@@ -232,8 +233,11 @@ class Services:
 
     # Tasks
 
-    def ensure_mini_tasks(self, names: Iterable[str] = mini.SETS) -> None:
-        """Make these of ColBench-Mini's sets, where the store does not have them yet."""
+    def ensure_mini_tasks(self, names: Iterable[str] = SCORED_SETS) -> None:
+        """Make these of ColBench-Mini's sets, where the store does not have them yet.
+
+        By default those that can be scored: web pages are made when their set is asked for.
+        """
         for name in names:
             source, split = name.split("/")
             if self.store.count_tasks(source, split) < MINI_SIZES[split]:
