@@ -26,7 +26,7 @@ Score = float | None
 
 
 class JudgeCritic:
-    """What a turn was worth: the judge's score of it, from 0 to 10.
+    """What a turn was worth: the judge's score of it, 0 to 10, less the middle of that scale.
 
     With a `memo` file every reply's score is kept there, so that a round which was killed asks
     for none of them again.
@@ -60,7 +60,8 @@ class JudgeCritic:
             for index, turn in enumerate(candidates)
             for candidate in turn
         ]
-        found = iter(asyncio.run(self._all(asked)))
+        given = asyncio.run(self._all(asked))
+        found = iter([None if score is None else score - judge_backend.MIDDLE for score in given])
         return [[next(found) for _ in turn] for turn in candidates]
 
     def advantages(

@@ -34,7 +34,7 @@ _MEANING: Mapping[str, str] = {
     "the difference of log-probabilities, as a mean over the message's tokens. Nothing was trained "
     "for it",
     "sweet-value": "what the critic's value head says after the message",
-    "sweet-judge": "the score that a model gave which was asked for it",
+    "sweet-judge": "the score, from -5 to 5, that a model gave which was asked for it",
 }
 _UNKNOWN_MEANING = "what the critic said of the turn; the log does not know more of it"
 _UNSCORED = (

@@ -12,6 +12,7 @@ from sweet.parsing import spoken
 from sweet.types import HiddenInfo, Message, Observation
 
 LEAST, MOST = 0, 10
+MIDDLE = 5  # neither good nor bad
 
 _SYSTEM = """\
 You judge one message in a conversation in which a programmer makes a Python function for a \

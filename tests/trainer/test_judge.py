@@ -79,7 +79,7 @@ def test_the_judge_sees_reference_dialogue_and_message_but_no_test_call():
 
 def test_every_candidate_gets_the_score_of_its_own_reply():
     with serving(judging(lambda m: f"So.\nSCORE: {len(m) % 11}")) as server:
-        assert judge(server).scores(ROW, ONE, SAID) == [[10.0, 9.0], [4.0]]
+        assert judge(server).scores(ROW, ONE, SAID) == [[5.0, 4.0], [-1.0]]
         assert len(server.asked) == 3
         assert all(
             hidden_of(ROW).reference in b["messages"][0]["content"] for _, _, b in server.asked
@@ -89,7 +89,7 @@ def test_every_candidate_gets_the_score_of_its_own_reply():
 def test_an_unusable_reply_is_no_score():
     usable = judging(lambda m: "I like it." if m == "Nonsense?" else "SCORE: 6")
     with serving(usable) as server:
-        assert judge(server).scores(ROW, ONE, SAID) == [[6, None], [6]]
+        assert judge(server).scores(ROW, ONE, SAID) == [[1, None], [1]]
 
 
 def test_a_reply_that_was_cut_is_no_score():
@@ -100,7 +100,7 @@ def test_a_reply_that_was_cut_is_no_score():
 def test_the_same_message_is_asked_about_once():
     same = [Candidate("Which?"), Candidate("Which?", 2, is_ended=False)]
     with serving(says("SCORE: 1")) as server:
-        assert judge(server).scores(ROW, ONE, [same, []]) == [[1, 1], []]
+        assert judge(server).scores(ROW, ONE, [same, []]) == [[-4, -4], []]
         assert len(server.asked) == 1
 
 
@@ -119,7 +119,7 @@ def test_what_was_asked_once_is_not_asked_again(tmp_path):
         with (tmp_path / "judge.jsonl").open("a") as file:
             file.write('["half')  # as a kill leaves it
         again = judge(server, tmp_path / "judge.jsonl")
-        assert again.scores(ROW, ONE, SAID) == first == [[6, 6], [None]]
+        assert again.scores(ROW, ONE, SAID) == first == [[1, 1], [None]]
         assert len(server.asked) == 3
         other = replace(ROW, hidden=replace(hidden_of(ROW), reference="def f(x): return 9"))
         again.scores(other, ONE, SAID)
@@ -131,7 +131,7 @@ def test_what_was_asked_once_is_not_asked_again(tmp_path):
 def test_logged_turns_are_scored_and_those_without_a_score_left_out():
     last = ONE.turns[-1].action.raw
     with serving(judging(lambda m: "?" if m == last else "SCORE: 3")) as server:
-        assert judge(server).advantages({ROW.task.id: ROW}, [ONE]) == [{0: 3}]
+        assert judge(server).advantages({ROW.task.id: ROW}, [ONE]) == [{0: -2}]
     with serving(says("no idea")) as server:
         assert judge(server).advantages({ROW.task.id: ROW}, [ONE]) == [None]
 
