@@ -46,7 +46,7 @@ class PretrainSettings:
     heads: int = 5
     mlp: int = 432
     context_tokens: int = 1024
-    steps: int = 5600
+    steps: int = 6900
     dialogues: int = 16  # a step
     warmup: int = 100
     decay: float = 0.67  # the last part of the run

@@ -367,7 +367,11 @@ from sweet.exchange import import_episodes
 from sweet.store import EpisodeStore
 with EpisodeStore.open(sys.argv[1]) as store:
     done = import_episodes(store, Path(sys.argv[2]))
-print(done.added, done.known, done.bad, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+status = Path("/proc/self/status")
+if status.exists():  # ru_maxrss has the parent's peak in it, from before its exec
+    peak = next(row for row in status.read_text().splitlines() if "VmHWM" in row).split()[1]
+print(done.added, done.known, done.bad, peak)
 """
 
 

@@ -159,6 +159,7 @@ def test_it_waits_while_a_round_runs_and_what_that_played_is_not_new(services):
         durable=False,
     )
     assert schedule.state().new_episodes == 0 and jobs.started == []
+    services.store.fail_round("r0001", "over")
 
 
 def test_a_schedule_survives_and_its_settings_are_kept(services, schedule):
