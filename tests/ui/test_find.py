@@ -115,15 +115,15 @@ async def fails_late(services: None, view: LogView):
 
 def test_an_error_reaches_the_page_escaped_and_without_a_traceback() -> None:
     with pytest.raises(gr.Error) as caught:
-        bound(fails_clearly, None)(LogView(), None)  # type: ignore[arg-type]
+        bound(fails_clearly, None)(LogView(), None)
     assert caught.value.message == "The disk is &lt;full&gt;."
     with pytest.raises(gr.Error, match="a fault of the studio"):
-        asyncio.run(bound(fails_oddly, None)(LogView()))  # type: ignore[arg-type]
+        asyncio.run(bound(fails_oddly, None)(LogView()))
 
 
 def test_a_stream_that_fails_says_so_too() -> None:
     async def drain() -> None:
-        async for _ in bound(fails_late, None)(LogView()):  # type: ignore[arg-type]
+        async for _ in bound(fails_late, None)(LogView()):
             pass
 
     with pytest.raises(gr.Error, match="disk"):
@@ -131,10 +131,10 @@ def test_a_stream_that_fails_says_so_too() -> None:
 
 
 def test_gradio_sees_the_parameters_behind_the_services() -> None:
-    bridge = bound(fails_clearly, None)  # type: ignore[arg-type]
+    bridge = bound(fails_clearly, None)
     assert list(inspect.signature(bridge).parameters) == ["view", "request"]
     assert inspect.get_annotations(bridge)["request"] is gr.Request
-    assert inspect.isasyncgenfunction(bound(fails_late, None))  # type: ignore[arg-type]
+    assert inspect.isasyncgenfunction(bound(fails_late, None))
 
 
 def colours(mode: str) -> dict[str, str]:
