@@ -86,7 +86,7 @@ def test_a_judge_s_scores_make_the_pairs_and_unusable_ones_make_none(tmp_path, m
         turns_of = ranked["episodes"].values()
         scores = [s for turns in turns_of for turn in turns for s in turn["scores"]]
         assert ranked["without_score"] == scores.count(None)
-        assert {None} != set(scores) and set(scores) <= {None, *range(11)}
+        assert {None} != set(scores) and set(scores) <= {None, *range(-5, 6)}
         for turns in turns_of:
             for turn in turns:
                 for chosen, rejected in turn["pairs"]:
