@@ -28,6 +28,7 @@ LOOKS = (("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390))
 PATIENCE_MS = 60_000
 ROUND_MS = 3_600_000
 ATTEMPTS = 12
+FRESH = "120"
 
 
 @contextmanager
@@ -74,9 +75,10 @@ def answer_all(page: Page) -> None:
 
 
 def retrain(page: Page, address: str) -> None:
-    """A round of training with the settings offered, from its start to its end."""
+    """A round of training, smaller than the one offered, from its start to its end."""
     page.goto(address + "/train")
     expect(page.locator("#preview .panel")).to_be_visible()
+    page.get_by_role("spinbutton", name="Fresh episodes").fill(FRESH)
     page.get_by_role("button", name="Retrain", exact=True).click()
     expect(page.locator("#round .verdict")).to_be_visible(timeout=ROUND_MS)
 
