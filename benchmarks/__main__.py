@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         "name",
         nargs="?",
         choices=names(),
-        help="one benchmark; without it all but those that take hours (sweet)",
+        help=f"one benchmark; without it all but {', '.join(BY_NAME_ALONE)}",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON list")
     chosen = parser.parse_args(arguments)

@@ -19,10 +19,10 @@ from sweet.services import MINI_SEED, MINI_SIZES, SCORED_SETS
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK, EpisodeFilter, TaskRow
+from tests.sweet.conftest import Run
 from tests.sweet.engines.server import Handler, Server, refuses, says, serving
 
 ROWS = list(mini_backend.generate("train", 3, 7))
-Run = Callable[..., tuple[int, Any, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -32,18 +32,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SWEET_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "data"
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command with `--json`: its exit code, its value, its stderr."""
-
-    def command(*words: object) -> tuple[int, Any, str]:
-        code = main([*map(str, words), "--json"])
-        out, err = capsys.readouterr()
-        return code, json.loads(out) if out else None, err
-
-    return command
 
 
 @pytest.fixture

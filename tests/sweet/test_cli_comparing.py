@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from sweet.registry import Registry
 from sweet.store import Choice, EpisodeStore
 from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK
+from tests.sweet.conftest import Run
 from tests.sweet.engines.server import Handler, Server, says, serving
 
 ROWS = list(mini_backend.generate("train", 2, 7))
 RIGHT = {row.task.description: row.hidden.reference for row in ROWS if row.hidden}
 BASE, TRAINED = "endpoint:small", "v0001"
-Run = Callable[..., tuple[int, Any, str]]
 
 
 def answering(handler: Handler, body: dict[str, Any]) -> None:
@@ -53,16 +52,6 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server
             monkeypatch.setenv(f"SWEET_{role}__MODEL", model)
             monkeypatch.setenv(f"SWEET_{role}__BASE_URL", server.base_url)
         yield server
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def command(*words: object) -> tuple[int, Any, str]:
-        code = main([*map(str, words), "--json"])
-        out, err = capsys.readouterr()
-        return code, json.loads(out) if out else None, err
-
-    return command
 
 
 @pytest.fixture

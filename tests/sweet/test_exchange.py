@@ -9,7 +9,6 @@ import pytest
 
 from sweet.errors import ConfigError, StoreError
 from sweet.exchange import export_episodes, import_episodes
-from sweet.store import EpisodeStore
 from sweet.types import EpisodeFilter as Filter
 from sweet.types import (
     Evaluation,
@@ -30,23 +29,9 @@ from tests.sweet.store.samples import (
     finished,
     started,
     talked,
-    task_row,
 )
 
 SHAPES = ["episodes.jsonl", "episodes.parquet"]
-
-
-@pytest.fixture
-def store(tmp_path):
-    with EpisodeStore.open(tmp_path / "one" / "sweet.db") as opened:
-        opened.add_tasks([TASK_ROW, task_row(2, split="train")])
-        yield opened
-
-
-@pytest.fixture
-def other(tmp_path):
-    with EpisodeStore.open(tmp_path / "two" / "sweet.db") as opened:
-        yield opened
 
 
 def fill(store) -> None:

@@ -26,7 +26,7 @@ from sweet.exchange import (
     push,
     write_card,
 )
-from sweet.store import Choice, EpisodeStore, Voter
+from sweet.store import Choice, Voter
 from sweet.types import (
     Action,
     EpisodeFilter,
@@ -39,24 +39,11 @@ from sweet.types import (
     TaskKind,
     Turn,
 )
-from tests.sweet.store.samples import TASK_ROW, finished, talked, task_row
+from tests.sweet.store.samples import finished, talked
 
 ROOT = Path(__file__).parents[2]
 VOTES = ["votes.jsonl", "votes.parquet"]
 PAIRS = ["pairs.jsonl", "pairs.parquet"]
-
-
-@pytest.fixture
-def store(tmp_path):
-    with EpisodeStore.open(tmp_path / "one" / "sweet.db") as opened:
-        opened.add_tasks([TASK_ROW, task_row(2, split="train")])
-        yield opened
-
-
-@pytest.fixture
-def other(tmp_path):
-    with EpisodeStore.open(tmp_path / "two" / "sweet.db") as opened:
-        yield opened
 
 
 def fill(store) -> None:
