@@ -34,6 +34,10 @@ class SandboxError(EvaluatorError):
     """The sandbox could not be had, or died."""
 
 
+class RenderError(EvaluatorError):
+    """A page could not be drawn."""
+
+
 class StoreError(SweetError):
     """The database could not be read or written."""
 

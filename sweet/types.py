@@ -328,6 +328,49 @@ class Collaborator(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A visible element of a drawn page, in CSS pixels from the page's upper left corner.
+
+    Colours are "#rrggbb"; `background` is what is seen behind the text, its own or inherited.
+    `text` is the element's own text, without its children's.
+    """
+
+    tag: str
+    text: str
+    x: float
+    y: float
+    width: float
+    height: float
+    color: str
+    background: str
+    font_size: float
+    bold: bool
+    align: Literal["left", "center", "right", "justify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A page as it was drawn: its picture and its visible elements in the document's order.
+
+    `is_cut` says that the page was longer than the picture may be.
+    """
+
+    png: bytes
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    is_cut: bool = False
+
+
+class DrawsPages(Protocol):
+    """Draws HTML that nobody trusts. Safe from any thread."""
+
+    def render(self, html: str, *, width: int = 1280) -> Rendering:
+        """The page as it looks. Raises: RenderError; never a blank picture instead."""
+        ...
+
+
 @runtime_checkable
 class Evaluator(Protocol):
     """Scores an artifact against hidden information."""
