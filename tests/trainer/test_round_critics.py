@@ -15,8 +15,8 @@ from sweet.errors import ConfigError, TrainingError
 from sweet.services import Services
 from sweet.settings import JudgeSettings
 from tests.sweet.engines.server import refuses, says, serving
+from tests.trainer.critics.test_judge import judging
 from tests.trainer.studio import log_episodes, quick, settings, tiny_model
-from tests.trainer.test_judge import judging
 from trainer.round import run_round
 
 ROOT = Path(__file__).parents[2]

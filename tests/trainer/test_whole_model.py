@@ -18,7 +18,7 @@ from tests.sweet.engines.server import serving
 from tests.trainer.studio import log_episodes, quick, settings, tiny_model
 from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
-from trainer.critic import Critic, CriticSettings
+from trainer.critics.ratios import Critic, CriticSettings
 from trainer.fit import FitSettings
 from trainer.learner import Learner, load_learner
 from trainer.pairs import episode_pairs

@@ -9,11 +9,11 @@ from typing import Protocol
 from sweet.services import Services
 from sweet.types import Episode, PolicyVersion, TaskRow
 from trainer.candidates import Candidate
-from trainer.critic import Critic, CriticSettings
-from trainer.judge import JudgeCritic
+from trainer.critics.judge import JudgeCritic
+from trainer.critics.ratios import Critic, CriticSettings
+from trainer.critics.values import ValueCritic
 from trainer.learner import Learner, load_learner, model_source
 from trainer.settings import Algorithm, RoundSettings
-from trainer.values import ValueCritic
 
 
 class TurnCritic(Protocol):

@@ -19,7 +19,7 @@ from tests.fakes import hidden_of, task_row
 from tests.sweet.engines.server import Handler, Server, refuses, says, serving
 from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
-from trainer.judge import JudgeCritic
+from trainer.critics.judge import JudgeCritic
 
 ROW = task_row()
 ONE = episode("e", 1.0, ROW.task.id)

@@ -14,10 +14,10 @@ from tests.fakes import task_row
 from tests.trainer.studio import tiny_model
 from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
+from trainer.critics.values import ValueCritic, token_values
 from trainer.fit import FitSettings
 from trainer.learner import Learner, load_learner
 from trainer.pairs import episode_pairs
-from trainer.values import ValueCritic, token_values
 from trainer.whole import read_episode
 
 ROW = task_row()

@@ -12,7 +12,7 @@ from tests.fakes import task_row
 from tests.trainer.studio import tiny_model
 from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
-from trainer.critic import Critic, CriticSettings
+from trainer.critics.ratios import Critic, CriticSettings
 from trainer.encoding import Trunk
 from trainer.fit import FitSettings, fit
 from trainer.learner import Learner, load_learner
