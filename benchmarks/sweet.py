@@ -29,7 +29,7 @@ from sweet.services import Services
 from sweet.settings import Settings
 from sweet.store import Round, RoundState
 from sweet.tasks import mini_backend
-from trainer.measure import play
+from trainer.pretraining.measure import play
 from trainer.round import run_round
 from trainer.settings import RoundSettings
 from trainer.workbench import Workbench

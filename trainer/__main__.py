@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings_options(parser: argparse.ArgumentParser) -> None:
-    from trainer.pretrain import PretrainSettings
+    from trainer.pretraining.pretrain import PretrainSettings
 
     for field in fields(PretrainSettings):
         option = "--" + field.name.replace("_", "-")
@@ -176,7 +176,7 @@ def _round(args: argparse.Namespace) -> None:
 def _pretrain(args: argparse.Namespace) -> None:
     import torch
 
-    from trainer.pretrain import PretrainSettings, pretrain
+    from trainer.pretraining.pretrain import PretrainSettings, pretrain
 
     torch.set_num_threads(args.threads)
     chosen = {f.name: getattr(args, f.name) for f in fields(PretrainSettings)}
@@ -187,7 +187,7 @@ def _pretrain(args: argparse.Namespace) -> None:
 def _measure(args: argparse.Namespace) -> None:
     import json
 
-    from trainer.measure import measure_embedded
+    from trainer.pretraining.measure import measure_embedded
 
     print(json.dumps(measure_embedded(args.model, args.n), indent=2))
 

@@ -16,8 +16,8 @@ from trainer.encoding import (
     turn_map,
 )
 from trainer.losses import Tokens, turn_advantages
-from trainer.pretrain import encode as encode_demonstration
-from trainer.tokenizer import CHAT_TEMPLATE
+from trainer.pretraining.pretrain import encode as encode_demonstration
+from trainer.pretraining.tokenizer import CHAT_TEMPLATE
 
 CHATML = (
     "{% for m in messages %}<system>{{ m.role }}\n{{ m.content | trim }}<end>\n{% endfor %}"
@@ -119,7 +119,7 @@ def test_the_critic_reads_hidden_information_first_and_the_policy_never_does(sty
 
 
 def test_the_embedded_critic_reads_what_pretraining_wrote():
-    from trainer.tokenizer import build_tokenizer
+    from trainer.pretraining.tokenizer import build_tokenizer
 
     tokenizer = build_tokenizer(512)
     shown = [Message("reference", HIDDEN.reference), *DIALOGUE]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainer.attention import BLOCK, causal_blocks
+from trainer.pretraining.attention import BLOCK, causal_blocks
 
 
 @pytest.mark.parametrize("length", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])

@@ -15,7 +15,7 @@ from sweet.policy import EnginePolicy
 from sweet.settings import ModelSettings
 from sweet.tasks.mini_backend import generate
 from sweet.types import Message, Sampling
-from trainer.measure import all_told_answers, is_right, play, success, understood
+from trainer.pretraining.measure import all_told_answers, is_right, play, success, understood
 
 ROWS = list(generate("test", 80, seed=5))
 

@@ -24,9 +24,17 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from sweet.tasks.mini_backend import draw_spec, reference, split_of
 from sweet.tasks.mini_families import families
 from sweet.types import Message
-from trainer.attention import register
-from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, Style, demonstrate, dialogue, random_spec
-from trainer.tokenizer import build_tokenizer
+from trainer.pretraining.attention import register
+from trainer.pretraining.demonstrations import (
+    CAREFUL,
+    HASTY,
+    MEDIUM,
+    Style,
+    demonstrate,
+    dialogue,
+    random_spec,
+)
+from trainer.pretraining.tokenizer import build_tokenizer
 
 ASKING, EXACT = 1.0, 3.0  # weights in the loss
 LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))

@@ -28,7 +28,7 @@ from sweet.tasks.mini_backend import Spec, generate, parse_reference
 from sweet.tasks.mini_families import identifier
 from sweet.tasks.mini_talk import asked, in_words, say, without_notes
 from sweet.types import Engine, Episode, HiddenInfo, Message, Sampling, TaskRow
-from trainer.demonstrations import CAREFUL, dialogue
+from trainer.pretraining.demonstrations import CAREFUL, dialogue
 
 SEED = 41  # other tasks than the ones in the studio's own sets
 CONCURRENCY = 32

@@ -5,7 +5,7 @@ from sweet.parsing import parse_action
 from sweet.tasks.mini_backend import reference, split_of
 from sweet.tasks.mini_families import held_out_families
 from sweet.types import MAX_TURNS
-from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
+from trainer.pretraining.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
 
 RNG = random.Random(11)
 DIALOGUES = [

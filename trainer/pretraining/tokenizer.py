@@ -17,7 +17,7 @@ from functools import cache
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from trainer.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
+from trainer.pretraining.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
 
 SPECIAL = ("<pad>", "<bos>", "<end>", "<user>", "<agent>", "<ref>", "<unk>")
 _NEWLINES = {"⏎2": "\n        ", "⏎1": "\n    ", "⏎0": "\n"}

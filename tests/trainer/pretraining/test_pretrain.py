@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from trainer.pretrain import COPY, EXACT, PretrainSettings, _row, pretrain
+from trainer.pretraining.pretrain import COPY, EXACT, PretrainSettings, _row, pretrain
 
 TINY = PretrainSettings(
     hidden=32, layers=1, heads=2, mlp=64, steps=6, dialogues=4, warmup=2, checkpoint_every=3

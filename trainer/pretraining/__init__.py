@@ -1,0 +1,1 @@
+"""The embedded models, from nothing: their dialogues, tokenizers, training and figures."""
