@@ -11,11 +11,12 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from html import escape
+from typing import Literal
 
 from markdown_it import MarkdownIt
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from pygments.lexers import HtmlLexer, PythonLexer
 
 from sweet.types import StopReason
 
@@ -24,7 +25,7 @@ MAX_SHOWN_CHARS = 20_000
 """Of one message or value; what is longer is cut on the page, and says so, never in the log."""
 
 _FORMATTER = HtmlFormatter(nowrap=True)
-_LEXER = PythonLexer(stripnl=False)
+_LEXERS = {"python": PythonLexer(stripnl=False), "html": HtmlLexer(stripnl=False)}
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f]")
 
 
@@ -42,10 +43,10 @@ def field_text(text: str) -> str:
     return escape(text)
 
 
-def code(source: str) -> str:
-    """Highlighted Python with a copy button."""
+def code(source: str, language: Literal["python", "html"] = "python") -> str:
+    """Highlighted source with a copy button."""
     shown = source[:MAX_SHOWN_CHARS]
-    marked = highlight(_BIDI.sub("\ufffd", shown), _LEXER, _FORMATTER)
+    marked = highlight(_BIDI.sub("\ufffd", shown), _LEXERS[language], _FORMATTER)
     cut = "" if shown == source else "\n# … the rest is in the log"
     return (
         '<div class="code"><button type="button" class="copy" data-action="copy">Copy</button>'
