@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections import Counter
-from dataclasses import asdict
 from typing import Any
 
 from tqdm import tqdm
@@ -15,11 +14,12 @@ from sweet.cli.episodes import failure_of, stop_on_interrupt
 from sweet.cli.log import add_filter, wanted_by
 from sweet.cli.output import Result, add_command, allow_unsafe, at_least, note, settings_of, table
 from sweet.compare import Compared, ComparePlan, judge_of, judge_pairs, play_both
-from sweet.leaderboard import Leaderboard, leaderboard, over_rounds, turn_budgets
+from sweet.leaderboard import Leaderboard
 from sweet.paper import PAPER
 from sweet.rollout import Outcome
 from sweet.services import Services
 from sweet.settings import load_settings
+from sweet.standings import standings
 
 SHOWN = 20  # differing tasks without --json
 
@@ -88,18 +88,8 @@ def run_leaderboard(args: argparse.Namespace) -> Result:
     """Every version's figures by task set and evaluator; what was voted; success over rounds."""
     wanted = wanted_by(args)
     with Services(load_settings()) as services:
-        store = services.store
-        board = leaderboard(store, wanted, sort=args.sort, blind_only=args.blind)
-        value = board.as_json()
-        value["turn_budgets"] = [
-            {"policy_id": policy, "task_set": task_set, "evaluator": evaluator,
-             "success": [asdict(figure) for figure in budgets]}
-            for (policy, task_set, evaluator), budgets in turn_budgets(store, wanted).items()
-        ]  # fmt: skip
-        value["rounds"] = [asdict(point) for point in over_rounds(store)]
-    if args.paper:
-        value["paper"] = [asdict(row) for row in PAPER]
-    return Result(value, _board_text(board, args.paper))
+        found = standings(services.store, wanted, sort=args.sort, blind_only=args.blind)
+    return Result(found.as_json(paper=args.paper), _board_text(found.board, args.paper))
 
 
 def _compare_text(done: Compared) -> str:

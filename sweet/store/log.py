@@ -76,6 +76,7 @@ class LogVerbs(StoreBase):
                 _distinct(db, "e.policy_id"),
                 _distinct(db, "e.collaborator"),
                 _distinct(db, TASK_SET),
+                _distinct(db, "v.evaluator", "v.reward IS NOT NULL"),
             )
 
     def add_feedback(self, feedback: Feedback, key: str | None = None) -> None:
@@ -119,11 +120,9 @@ def read_whole(db: Database, row: dict) -> LoggedEpisode:
     )
 
 
-def _distinct(db: Database, column: str) -> tuple[str, ...]:
-    sql = (
-        f"SELECT DISTINCT {column} AS value FROM episodes AS e JOIN tasks AS t ON t.id = e.task_id"
-    )
-    return tuple(row["value"] for row in rows(db, f"{sql} ORDER BY value"))
+def _distinct(db: Database, column: str, where: str = "1") -> tuple[str, ...]:
+    sql = f"SELECT DISTINCT {column} AS value FROM {EPISODES} WHERE {where} ORDER BY value"
+    return tuple(row["value"] for row in rows(db, sql))
 
 
 def _add_feedback(db: Database, feedback: Feedback, key: str | None) -> None:

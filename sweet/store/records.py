@@ -49,6 +49,7 @@ class FilterValues:
     policies: tuple[str, ...]
     collaborators: tuple[str, ...]
     task_sets: tuple[str, ...]
+    evaluators: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

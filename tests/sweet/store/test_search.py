@@ -128,6 +128,9 @@ def test_filters_by_set_policy_collaborator_task_and_all_together(store):
     assert values.policies == ("embedded", "v0001")
     assert values.collaborators == ("llm:gpt", "llm:llama", "person")
     assert values.task_sets == ("mini-backend/test", "mini-backend/train", "own")
+    assert values.evaluators == ()  # nothing is scored yet
+    finished(store, value=0.0)
+    assert store.filter_values().evaluators == ("backend-fixed",)
 
 
 def test_dates_are_inclusive(store, monkeypatch):
