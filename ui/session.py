@@ -62,6 +62,14 @@ class WatchView:
 
 
 @dataclass(frozen=True, slots=True)
+class CompareView:
+    """The Compare page: the open comparison, and whether a move of a side is due from a model."""
+
+    comparison_id: str | None = None
+    due: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TrainView:
     """The Train page: the open round, None for the newest, and the ones to compare."""
 
