@@ -16,7 +16,7 @@ from sweet.types import PolicyVersion
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
 from trainer.settings import RoundSettings
-from ui import train_form, train_history, train_plots, train_round
+from ui import plots, train_form, train_history, train_plots, train_round
 from ui.session import TrainView
 
 BAD = "<img src=x onerror=window.hit=1>"
@@ -128,7 +128,7 @@ def test_a_smoothed_line_starts_at_its_first_value_and_follows_slowly() -> None:
     [(0.0, 1.0, [0, 0.5, 1]), (0.69, 0.69, None), (-3.0, 12.0, None), (0, 1e-9, None)],
 )
 def test_ticks_are_round_and_cover_both_ends(low: float, high: float, expected: Any) -> None:
-    found = train_plots.ticks(low, high)
+    found = plots.ticks(low, high)
     assert found[0] <= low and found[-1] >= high and 2 <= len(found) <= 8
     assert expected is None or found == expected
 
