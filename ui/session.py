@@ -44,6 +44,26 @@ FEEDBACKS = {
     "Any feedback": "any",
     "No feedback": "none",
 }
+BOARD_COLUMNS = {
+    "policy_id": "Version",
+    "task_set": "Task set",
+    "evaluator": "Evaluator",
+    "n": "n",
+    "success": "Success",
+    "tests_passed": "Tests passed",
+    "cosine": "Cosine",
+    "visual": "Visual",
+    "win_rate": "Win rate",
+    "judge_win_rate": "Judge’s",
+    "turns": "Turns",
+    "tokens": "Tokens",
+}
+DEFAULT_BOARD_SORT = "success desc"
+BOARD_SORTS = {
+    f"{name} {arrow}": f"{column} {way}"
+    for column, name in BOARD_COLUMNS.items()
+    for arrow, way in (("↓", "desc"), ("↑", "asc"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +142,56 @@ class LogView:
         return replace(self, critic=critic, turn=turn)
 
 
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """The Leaderboard page: what is counted, in which order, whether the paper's rows are shown."""
+
+    wanted: EpisodeFilter = field(default_factory=EpisodeFilter)
+    evaluator: str = ""
+    blind_only: bool = False
+    sort: str = DEFAULT_BOARD_SORT
+    paper: bool = False
+
+    @property
+    def query(self) -> str:
+        """The query string of a link to what is shown."""
+        asked = {f.name: getattr(self.wanted, f.name) for f in fields(self.wanted)}
+        shown = {name: value for name, value in asked.items() if value}
+        shown |= {"evaluator": self.evaluator} if self.evaluator else {}
+        shown |= {"votes": "blind"} if self.blind_only else {}
+        shown |= {"sort": self.sort} if self.sort != DEFAULT_BOARD_SORT else {}
+        shown |= {"paper": "1"} if self.paper else {}
+        return urlencode(shown)
+
+
+def board_view_of(params: Mapping[str, str]) -> BoardView:
+    """The view that a link asks for; what is no such name is left out."""
+    return BoardView(
+        _filter_of(params),
+        str(params.get("evaluator", "")),
+        params.get("votes") == "blind",
+        _one_of(str(params.get("sort")), BOARD_SORTS.values(), DEFAULT_BOARD_SORT),
+        params.get("paper") == "1",
+    )
+
+
 def log_view_of(params: Mapping[str, str]) -> LogView:
     """The view that a link asks for; what is no such name or number is left out."""
-    given = {f.name: str(params.get(f.name, "")) for f in fields(EpisodeFilter)}
-    given["outcome"] = _one_of(given["outcome"], OUTCOMES.values(), "")
-    given["feedback"] = _one_of(given["feedback"], FEEDBACKS.values(), "")
     return LogView(
-        EpisodeFilter(**given),  # type: ignore[arg-type]
+        _filter_of(params),
         _one_of(str(params.get("sort")), SORTS.values(), DEFAULT_SORT),
         positive(params.get("page")),
         params.get("episode") or None,
         positive(params.get("turn")),
         str(params.get("critic", "")),
     )
+
+
+def _filter_of(params: Mapping[str, str]) -> EpisodeFilter:
+    given = {f.name: str(params.get(f.name, "")) for f in fields(EpisodeFilter)}
+    given["outcome"] = _one_of(given["outcome"], OUTCOMES.values(), "")
+    given["feedback"] = _one_of(given["feedback"], FEEDBACKS.values(), "")
+    return EpisodeFilter(**given)  # type: ignore[arg-type]
 
 
 def positive(text: object) -> int:
