@@ -170,6 +170,28 @@ def test_closing_ends_all_processes_and_leaves_no_zombie() -> None:
         sandbox.run(DOUBLE)
 
 
+def test_a_waiting_child_that_was_ended_is_replaced_and_costs_no_answer() -> None:
+    with Sandbox.start(allow_unsafe_exec=True) as sandbox:
+        sandbox.run(DOUBLE)
+        (worker,) = workers(sandbox)
+        (waiting,) = worker.children()
+        waiting.kill()
+        assert sandbox.run(DOUBLE)[0][0] == "value"
+        assert waiting.pid not in [child.pid for child in worker.children()]
+
+
+def test_each_program_starts_from_a_fresh_child() -> None:
+    counter = Program(
+        "import builtins\ndef f(x):\n    builtins.n = getattr(builtins, 'n', 0) + 1\n"
+        "    return builtins.n",
+        ("f(1)", "f(1)"),
+    )
+    with Sandbox.start(allow_unsafe_exec=True) as sandbox:
+        bodies = [[frame[3] for frame in sandbox.run(counter)] for _ in range(3)]
+    assert bodies[0] == bodies[1] == bodies[2]
+    assert bodies[0][0] != bodies[0][1]
+
+
 def test_descriptors_do_not_grow_with_answers_and_deaths() -> None:
     with Sandbox.start(allow_unsafe_exec=True) as sandbox:
         sandbox.run(DOUBLE)

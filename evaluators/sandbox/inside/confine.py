@@ -4,6 +4,7 @@
 """
 
 import ctypes
+import fcntl
 import os
 import resource
 import signal
@@ -110,7 +111,11 @@ class Confinement:
 
     def __init__(self, layers: list[str], readable: list[str]):
         self.layers = layers
-        self.ruleset = build_landlock(readable) if "landlock" in layers else -1
+        self.ruleset = -1
+        if "landlock" in layers:  # above the numbers that a child's own descriptors get
+            low = build_landlock(readable)
+            self.ruleset = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 16)
+            os.close(low)
         self._filter = b""
         if "seccomp" in layers:  # all that can be made here, each child need not make again
             instructions = seccomp.build()

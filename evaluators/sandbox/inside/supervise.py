@@ -1,6 +1,8 @@
 """A forked, confined child seen from its worker: its frames, its clocks, its end."""
 
 import contextlib
+import fcntl
+import marshal
 import os
 import select
 import signal
@@ -9,21 +11,41 @@ import time
 from evaluators.sandbox.inside import confine, frames, programs
 
 POLL_MS = 25
+RESULTS, ORDERS = 3, 4  # the only descriptors of a child
 
 
 class Child:
-    """Runs the tests of a job from `first` on; `watch` gives a frame for each test it settled."""
+    """Confines itself at once, and then waits for a job.
 
-    def __init__(self, job: dict, first: int, confinement: confine.Confinement, studio_fd: int):
-        self._job, self._next, self._studio = job, first, studio_fd
+    So one can be made ready while another still works: half of an answer's time would go into it.
+    """
+
+    def __init__(self, confinement: confine.Confinement, cpu_s: int, memory_bytes: int, studio: int):
+        self.limits = (cpu_s, memory_bytes)
+        self._studio = studio
         self._buffer, self._bytes = bytearray(), 0
         self._stage = "start"
-        self._fd, write = os.pipe()
+        self._fd, results = os.pipe()
+        orders, self._orders = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            _become_program(job, first, confinement, write)
-        os.close(write)
+            _become_program(confinement, self.limits, results, orders)
+        os.close(results)
+        os.close(orders)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether somebody still reads its orders; it may have ended, or been ended, meanwhile."""
+        poller = select.poll()
+        poller.register(self._orders, 0)
+        return not poller.poll(0)
+
+    def begin(self, job: dict, first: int) -> None:
+        """Hand over a job, to be run from test `first` on; `watch` gives what becomes of it."""
+        self._job, self._next = job, first
         self._restart_clocks()
+        with contextlib.suppress(OSError):  # it has died: `watch` will say so
+            frames.write_message(self._orders, marshal.dumps((job, first)))
 
     def watch(self) -> list[frames.Frame]:
         """What became of the tests until the child was through, lost or killed.
@@ -42,7 +64,7 @@ class Child:
                     lost, kind = self._overdue(), "timeout"
         except ValueError as e:
             lost, kind = str(e), "not_data"
-        ended = self._end()
+        ended = self.end()
         settled = found and found[-1][0] in ("load", "missing")
         if self._next < len(self._job["tests"]) and not settled:
             found.append(self._loss(kind if lost else "crash", lost or ended))
@@ -111,11 +133,12 @@ class Child:
             or _over(now - self._started, limits["wall_s"], "took more than {} s")
         )
 
-    def _end(self) -> str:
+    def end(self) -> str:
         """Kill and reap; in words, how the child had ended by itself."""
         with contextlib.suppress(OSError):
             os.kill(self._pid, signal.SIGKILL)
         os.close(self._fd)
+        os.close(self._orders)
         status = os.waitpid(self._pid, 0)[1]
         if os.WIFSIGNALED(status):
             return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
@@ -137,22 +160,29 @@ def _over(value: float, limit: float, words: str) -> str:
     return words.format(f"{limit:g}") if value > limit else ""
 
 
-def _become_program(job, first, confinement, write):
-    """Never returns: keep one descriptor, confine this process, run the tests, end."""
+def _become_program(confinement, limits, results, orders):
+    """Never returns: keep two descriptors, confine this process, take a job, run its tests, end."""
     try:
-        os.dup2(write, 3)
-        os.closerange(4, 64) if confinement.ruleset < 4 else _close_but(confinement.ruleset)
-        reporter = programs.Reporter(3)
-        confinement.apply(job["limits"]["total_cpu_s"], job["limits"]["memory_bytes"])
+        _keep_only(results, orders, confinement.ruleset)
+        reporter = programs.Reporter(RESULTS)
+        confinement.apply(*limits)
+        message = frames.read_message(ORDERS)
+        os.close(ORDERS)
+        job, first = marshal.loads(message)
         reporter.send("confined", first)
         programs.run(job, first, reporter)
     finally:
         os._exit(0)
 
 
-def _close_but(kept: int) -> None:
-    os.closerange(4, kept)
-    os.closerange(kept + 1, 64)
+def _keep_only(results, orders, ruleset):
+    """The two pipes under their numbers, and the ruleset, which is closed when it is applied."""
+    above = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (results, orders)]
+    os.dup2(above[0], RESULTS)
+    os.dup2(above[1], ORDERS)
+    kept = max(ruleset, ORDERS)
+    os.closerange(ORDERS + 1, kept)
+    os.closerange(kept + 1, max(above) + 1)
 
 
 def _cpu_seconds(pid: int) -> float | None:

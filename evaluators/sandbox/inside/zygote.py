@@ -19,6 +19,8 @@ PRELOADED = (
     "typing", "unicodedata", "uuid",
 )  # fmt: skip
 ENDINGS = ("load", "missing", "infra")
+LEAST_CPU_S = 64
+"""A child's processor time in all is at least this: the next job's is not known when it is made."""
 
 
 class Zygote:
@@ -28,6 +30,18 @@ class Zygote:
         self._in, self._out, self._config = jobs_fd, results_fd, config
         self._confinement = confine.Confinement(config["layers"], config["readable"])
         self._numpy = False
+        self._spare = self._ready(LEAST_CPU_S, confine.MEMORY_BYTES)
+
+    def _ready(self, cpu_s: int, memory_bytes: int) -> supervise.Child:
+        return supervise.Child(self._confinement, cpu_s, memory_bytes, self._in)
+
+    def _take(self, limits: tuple[int, int]) -> supervise.Child:
+        """A child with these limits that waits for a job; the next is made ready meanwhile."""
+        child = self._spare
+        if child.limits != limits or not child.is_alive:
+            child.end()
+            child = self._ready(*limits)
+        return child
 
     def serve(self) -> None:
         """Answer each job with one message."""
@@ -36,19 +50,18 @@ class Zygote:
             if job.get("op") == "probe":
                 frames.write_message(self._out, json.dumps(probe.run(self._config)).encode())
             else:
-                self._prepare(job)
-                found = self.run(job)
+                found = self.run(job, self._prepare(job))
                 frames.write_message(self._out, b"".join(frames.pack(*f) for f in found))
 
-    def _prepare(self, job: dict) -> None:
+    def _prepare(self, job: dict) -> tuple[int, int]:
+        """Make the job ready to be handed over; the processor time and memory it may use in all."""
         if job["numpy"] and not self._numpy:
             self._numpy = self._import_numpy()
-        job["limits"]["memory_bytes"] = (
-            confine.MEMORY_WITH_NUMPY_BYTES if self._numpy else confine.MEMORY_BYTES
-        )
         if job["mode"] == "fixed":
             job["compiled"] = [compile_test(test) for test in job["tests"]]
-        job["limits"]["total_cpu_s"] = int(job["limits"]["cpu_s"] * (len(job["tests"]) + 2)) + 1
+        needed_s = int(job["limits"]["cpu_s"] * (len(job["tests"]) + 2)) + 1
+        memory = confine.MEMORY_WITH_NUMPY_BYTES if self._numpy else confine.MEMORY_BYTES
+        return max(LEAST_CPU_S, needed_s), memory
 
     def _import_numpy(self) -> bool:
         """Once here, not in each child: importing it costs a program's whole second."""
@@ -60,12 +73,14 @@ class Zygote:
         gc.freeze()
         return True
 
-    def run(self, job: dict) -> list[frames.Frame]:
+    def run(self, job: dict, limits: tuple[int, int]) -> list[frames.Frame]:
         """A frame for each test, in order; a child that is lost is followed by the next."""
         found: list[frames.Frame] = []
         timeouts = 0
         while len(found) < len(job["tests"]):
-            child = supervise.Child(job, len(found), self._confinement, self._in)
+            child = self._take(limits)
+            child.begin(job, len(found))
+            self._spare = self._ready(*limits)
             found += child.watch()
             kind, _, _, body = found[-1]
             timeouts += kind == "timeout"
