@@ -163,9 +163,9 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
             shutil.copy(drawn, bench.folder)
         differs = {k for k, v in round_.settings.items() if v != bench.settings.as_dict()[k]}
         if differs <= set(POLICY_SETTINGS):
-            for path in (rounds / round_.id).glob("0[1-5]-*.json"):
-                if not path.name.endswith("policy.json"):
-                    shutil.copy(path, bench.folder)
+            stages = bench.settings.kind.stages
+            for number, stage in enumerate(stages[: stages.index("policy")], 1):
+                shutil.copy(rounds / round_.id / f"{number:02d}-{stage}.json", bench.folder)
             if (critic := rounds / round_.id / "critic").exists():
                 shutil.copytree(critic, bench.folder / "critic", dirs_exist_ok=True)
             return

@@ -48,7 +48,7 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
         tasks=6,
         per_task=3,
         sizes=(),
-        rates=(1e-4,),
+        rates=(1e-4, 1e-2),
         epochs=(1,),
         validation_n=2,
         test_n=4,
@@ -65,6 +65,12 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
     ]
     assert len({c["data_hash"] for c in collected}) == 2  # the second round has its own
     assert "SWEET-RL, two rounds" in (plan.docs / "results.md").read_text()
+    for method in plan.methods:
+        tuning = plan.out / f"tune-{method}" / "rounds"
+        measured = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-evaluate.json"))]
+        trained = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-policy.json"))]
+        assert len(measured) == len(trained) == len(plan.rates)
+        assert trained[0] != trained[1] and measured[0]["seconds"] != measured[1]["seconds"]
     before = {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
     compared = run(plan)
     assert before == {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
