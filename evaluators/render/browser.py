@@ -1,0 +1,236 @@
+"""One running Chromium and its tabs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import (
+    BrowserContext,
+    CDPSession,
+    Error,
+    Page,
+    Playwright,
+    Route,
+    async_playwright,
+)
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+
+from evaluators.render.answers import ADDRESS, Answers
+from evaluators.render.boxes import visible_boxes
+from evaluators.render.walls import NOBODY, Walls, browser_path, write_launcher
+from sweet.errors import RenderError
+from sweet.types import Rendering
+
+VIEW_HEIGHT = 720
+START_S = 60.0
+ARGUMENTS = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no name and no number leads anywhere
+    "--disable-background-networking",
+    "--disable-quic",
+    "--disable-lcd-text",
+    "--font-render-hinting=none",
+    "--force-prefers-reduced-motion",
+    "--blink-settings=imageAnimationPolicy=2",  # moving pictures stand at their first frame
+    "--disable-gpu",
+    "--js-flags=--jitless",
+)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a page may cost. `all_s` is for everything; then the browser is killed."""
+
+    page_bytes: int = 512 << 10
+    height_px: int = 4000
+    load_s: float = 4.0
+    shot_s: float = 5.0
+    all_s: float = 11.5
+
+
+class BrowserGone(Exception):
+    """The browser ended while it was needed; the page in work may be innocent."""
+
+
+class Tab:
+    """One page at a time, drawn and forgotten."""
+
+    def __init__(self, context: BrowserContext, page: Page, devtools: CDPSession) -> None:
+        self._context, self._page, self._devtools = context, page, devtools
+        self._answers = Answers("")
+
+    @classmethod
+    async def open(cls, chromium: Chromium) -> Tab:
+        """A tab with everything closed that a page could use."""
+        context = await chromium.new_context(
+            java_script_enabled=False,
+            service_workers="block",
+            accept_downloads=False,
+            reduced_motion="reduce",
+            color_scheme="light",
+            forced_colors="none",
+            viewport={"width": 1280, "height": VIEW_HEIGHT},
+            device_scale_factor=1,
+            locale="en-US",
+            timezone_id="UTC",
+            offline=True,
+            permissions=[],
+        )
+        page = await context.new_page()
+        tab = cls(context, page, await context.new_cdp_session(page))
+        await context.route("**/*", tab._answer)
+        await context.route_web_socket("**/*", lambda socket: socket.close())
+        return tab
+
+    async def _answer(self, route: Route) -> None:
+        request = route.request
+        is_page = request.is_navigation_request() and request.frame == self._page.main_frame
+        answer = self._answers.to(request.url, is_page, request.resource_type)
+        with suppress(Error):  # the page may have gone on
+            if answer is None:
+                await route.abort()
+            else:
+                await route.fulfill(body=answer.body, headers=answer.headers)
+
+    async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
+        """The page as it looks. Raises: RenderError, Error."""
+        self._answers = Answers(html)
+        await self._page.set_viewport_size({"width": width, "height": VIEW_HEIGHT})
+        loading = self._page.goto(ADDRESS, wait_until="load", timeout=limits.load_s * 1000)
+        await _in_time(loading, limits.load_s, "load")
+        return await _in_time(self._shoot(width, limits), limits.shot_s, "draw")
+
+    async def _shoot(self, width: int, limits: Limits) -> Rendering:
+        metrics = await self._devtools.send("Page.getLayoutMetrics")
+        full = max(int(metrics["cssContentSize"]["height"]), VIEW_HEIGHT)
+        height = min(full, limits.height_px)
+        png = await self._page.screenshot(
+            full_page=True,
+            clip={"x": 0, "y": 0, "width": width, "height": height},
+            animations="disabled",
+            caret="hide",
+            scale="css",
+            timeout=limits.shot_s * 1000,
+        )
+        boxes = await visible_boxes(self._devtools, width, height)
+        return Rendering(png, width, height, boxes, is_cut=full > height)
+
+    async def close(self) -> None:
+        """End the tab and all it holds."""
+        with suppress(Error):
+            await self._context.close()
+
+
+class Browser:
+    """A running Chromium behind its walls, with tabs to lend."""
+
+    def __init__(self, driver: Playwright, chromium: Chromium, folder: Path) -> None:
+        self._driver, self._chromium, self._folder = driver, chromium, folder
+        self.drawn = 0
+        self.in_work = 0
+        self._free: list[Tab] = []
+
+    @classmethod
+    async def start(cls, walls: Walls) -> Browser:
+        """A browser behind these walls. Raises: Error where it does not start."""
+        folder = Path(tempfile.mkdtemp(prefix="sweet-render-"))
+        _open_to_nobody(folder, walls)
+        driver = await async_playwright().start()
+        try:
+            path = browser_path(driver.chromium.executable_path)
+            chromium = await driver.chromium.launch(
+                executable_path=write_launcher(walls, folder, path),
+                chromium_sandbox=walls.sandbox,
+                args=ARGUMENTS,
+                env=_environment(),
+                timeout=START_S * 1000,
+                handle_sigint=False,  # Ctrl-C is for the studio
+            )
+        except BaseException:
+            _kill(folder)
+            await driver.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return cls(driver, chromium, folder)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still answers."""
+        return self._chromium.is_connected()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process that all others of it hang on."""
+        return int((self._folder / "pid").read_text())
+
+    async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
+        """The page as it looks. Raises: RenderError; BrowserGone."""
+        self.drawn += 1
+        tab = None
+        try:
+            tab = self._free.pop() if self._free else await Tab.open(self._chromium)
+            rendering = await tab.draw(html, width, limits)
+        except (Error, RenderError) as e:
+            if not self.alive:
+                raise BrowserGone from e
+            if tab is not None:
+                await tab.close()
+            raise e if isinstance(e, RenderError) else RenderError(_reason(e)) from e
+        self._free.append(tab)
+        return rendering
+
+    def kill(self) -> None:
+        """End all of its processes at once."""
+        _kill(self._folder)
+
+    async def close(self) -> None:
+        """End it and remove what it left."""
+        self.kill()
+        with suppress(Error):
+            await self._chromium.close()
+        with suppress(Error):
+            await self._driver.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+async def _in_time(work: Awaitable[T], seconds: float, what: str) -> T:
+    try:
+        return await asyncio.wait_for(work, seconds)
+    except (TimeoutError, PlaywrightTimeout) as e:
+        raise RenderError(
+            f"The page could not be drawn: it took over {seconds:g} s to {what}."
+        ) from e
+
+
+def _reason(error: Error) -> str:
+    line = next((line for line in error.message.splitlines() if line.strip()), "no reason given")
+    return f"The page could not be drawn: {line.strip()}"
+
+
+def _open_to_nobody(folder: Path, walls: Walls) -> None:
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    folder.chmod(0o711)
+    if walls.nobody and not walls.namespaces:
+        os.chown(home, int(NOBODY), int(NOBODY))
+
+
+def _environment() -> dict[str, str | float | bool]:
+    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+    return {**kept, "LANG": "C.UTF-8", "TZ": "UTC"}
+
+
+def _kill(folder: Path) -> None:
+    """End the process group that the launcher began; nothing where it never did."""
+    with suppress(OSError, ValueError):
+        os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
