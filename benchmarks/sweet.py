@@ -53,7 +53,7 @@ class Plan:
     per_task: int = 4
     sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
     tune_seed: int = 0
-    rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
+    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
     epochs: tuple[int, ...] = (1, 4)
     validation_n: int = 200
     test_n: int = 1000
