@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
 from sweet.tasks.mini_drawing import draw_page
 from sweet.tasks.mini_pages import Kind, PageSpec, render
@@ -43,7 +44,7 @@ _PARTS = {
     "footer": ("a footer", "a footer with a few words", "a footer"),
 }
 _NAMES = ("The name is {name}.", "It is called {name}.", "Our name is {name}.")
-_MOODS = {
+MOODS = {
     "warm": ("red", "yellow", "pink"),
     "cool": ("blue", "green", "indigo", "purple"),
     "neutral": ("gray", "white", "black"),
@@ -82,24 +83,43 @@ def split_of(page: PageSpec) -> str:
     return split_by_hash(repr(look))
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A description, and what it tells of the page: parts in their order, mood, single details."""
+
+    text: str
+    parts: tuple[str, ...]
+    mood: str = ""
+    told: tuple[tuple[str, str], ...] = ()
+
+
 def description(topic: Topic, page: PageSpec, rng: random.Random) -> str:
+    """The text of `wish_for`."""
+    return wish_for(topic, page, rng).text
+
+
+def wish_for(topic: Topic, page: PageSpec, rng: random.Random) -> Wish:
     """The vague wish: what it is for and most of its parts; one in four says one detail.
 
     Some give the name, and some the mood of the colours.
     """
-    sentences = [_opening(topic, page, rng)]
+    opening, parts = _opening(topic, page, rng)
+    sentences, mood, told = [opening], "", []
     if "header" in page.names and rng.random() < 0.7:
         name = page.section("header")["title"]
         sentences.append(rng.choice(_NAMES).format(name=name))
+        told.append(("header", "title"))
     if rng.random() < 0.35:
-        sentences.append(rng.choice(_MOOD_PHRASES).format(mood=_mood(page)))
+        mood = _mood(page)
+        sentences.append(rng.choice(_MOOD_PHRASES).format(mood=mood))
     if rng.random() < 0.25:
-        name, detail, kind, value = rng.choice(list(page.all_details()))
-        sentences.append(tell(name, detail, kind, value, rng))
-    return " ".join(sentences)
+        section, detail, kind, value = rng.choice(list(page.all_details()))
+        sentences.append(tell(section, detail, kind, value, rng))
+        told.append((section, detail))
+    return Wish(" ".join(sentences), parts, mood, tuple(told))
 
 
-def _opening(topic: Topic, page: PageSpec, rng: random.Random) -> str:
+def _opening(topic: Topic, page: PageSpec, rng: random.Random) -> tuple[str, tuple[str, ...]]:
     names = list(page.names)
     if len(names) > 2 and rng.random() < 0.15:
         names.remove(rng.choice(names))  # not even everything that is on it is said
@@ -108,7 +128,7 @@ def _opening(topic: Topic, page: PageSpec, rng: random.Random) -> str:
     parts = [rng.choice(_PARTS[name]) for name in names]
     style = rng.choice(_STYLES)
     article = _article(style)
-    return rng.choice(_OPENINGS).format(
+    said = rng.choice(_OPENINGS).format(
         Topic=topic.name[0].upper() + topic.name[1:],
         a_topic=f"{_article(topic.name)} {topic.name}",
         A=article.capitalize(),
@@ -116,6 +136,7 @@ def _opening(topic: Topic, page: PageSpec, rng: random.Random) -> str:
         style=style,
         parts=and_list(parts),
     )
+    return said, tuple(names)
 
 
 def _article(word: str) -> str:
@@ -125,4 +146,4 @@ def _article(word: str) -> str:
 def _mood(page: PageSpec) -> str:
     """The mood of most of the page's colours."""
     colors = [str(v).split()[-1] for _, _, kind, v in page.all_details() if kind is Kind.COLOR]
-    return max(_MOODS, key=lambda mood: sum(color in _MOODS[mood] for color in colors[1:]))
+    return max(MOODS, key=lambda mood: sum(color in MOODS[mood] for color in colors[1:]))
