@@ -67,7 +67,7 @@ RANKS = {
     "trainer.learner": 4.1,
     "trainer.fit": 4.2,
     "trainer.whole": 4.4,
-    "trainer.candidates": 4.6,
+    "trainer.candidates": 4.3,
     "trainer.policy": 5,
     "trainer.lines": 1,
     "trainer.critics": 6.05,

@@ -7,7 +7,7 @@
 A branch is a position and the tokens that follow `trunk[:position]`. The trunk's keys and values
 are computed once; branches read them and add their own, so each different token is computed once.
 The first token of a branch is predicted by the trunk, the others by the branch itself; positions
-go on from the branching point. Serves reference log-probabilities, the critic's scores, and the
+go on from the branching point. Serves reference log-probabilities, the critics' scores, and the
 policy's update. Works for causal language models of transformers that keep keys and values for
 every token (Llama, Qwen and their like), with and without LoRA, in any attention implementation.
 """
@@ -79,6 +79,23 @@ def tree_logps(
     found: dict[int, torch.Tensor] = {}
     for group in _groups(tree, pass_tokens):
         found |= trunk.branch_logps(model, tree, group, pass_tokens)
+    return [found[i] for i in range(len(tree.branches))]
+
+
+def tree_ends(
+    model: Any, tree: EpisodeTree, *, pass_tokens: int | None = None
+) -> list[torch.Tensor]:
+    """The model's last hidden state at the last token of every branch: a (size,) tensor a branch.
+
+    `pass_tokens` as for `tree_logps`. Raises: TrainingError.
+    """
+    if not tree.branches:
+        return []
+    pass_tokens = pass_tokens or _default_pass_tokens(model)
+    trunk = _Trunk.read(model, tree)
+    found: dict[int, torch.Tensor] = {}
+    for group in _groups(tree, pass_tokens):
+        found |= trunk.branch_ends(model, tree, group, pass_tokens)
     return [found[i] for i in range(len(tree.branches))]
 
 
@@ -175,25 +192,45 @@ class _Trunk:
             found |= {i: logps[row, : lengths[row]] for row, i in enumerate(batch)}
         return found
 
+    def branch_ends(
+        self, model: Any, tree: EpisodeTree, group: Sequence[int], pass_tokens: int
+    ) -> dict[int, torch.Tensor]:
+        """The last hidden state at the end of the branches in `group`, by index."""
+        found: dict[int, torch.Tensor] = {}
+        cost = PASS_COST.get(model.device.type, OTHER_PASS_COST)
+        for batch in _batches(tree, group, pass_tokens, cost):
+            firsts = [tree.branches[i] for i in batch]
+            ids, _ = padded([list(ids) for _, ids in firsts], model.device)
+            options = {"output_hidden_states": True, "logits_to_keep": 1}
+            out = self._continue(model, [p for p, _ in firsts], ids, **options)
+            hidden = out.hidden_states[-1]
+            found |= {i: hidden[row, len(tree.branches[i][1]) - 1] for row, i in enumerate(batch)}
+        return found
+
     def _continued(self, model: Any, positions: list[int], ids: torch.Tensor) -> torch.Tensor:
         """Log-probabilities (B, T-1) of all tokens but the first of each row."""
-        inputs = ids[:, :-1]
-        starts = torch.tensor(positions, device=ids.device).unsqueeze(1)
+        return picked_logps(self._continue(model, positions, ids[:, :-1]).logits, ids[:, 1:])
+
+    def _continue(
+        self, model: Any, positions: list[int], inputs: torch.Tensor, **options: Any
+    ) -> Any:
+        """What the model gives for rows (B, T) that go on from their own branching points."""
+        starts = torch.tensor(positions, device=inputs.device).unsqueeze(1)
         past = max(positions)
         cache = Cache(layers=[_Shared(k[:, :, :past], v[:, :, :past]) for k, v in self.layers])
         mask = None
         if min(positions) < past:  # hide what comes after a row's own branching point
-            columns = torch.arange(past + inputs.shape[1], device=ids.device)
+            columns = torch.arange(past + inputs.shape[1], device=inputs.device)
             mask = (columns < starts) | (columns >= past)
-        steps = torch.arange(inputs.shape[1], device=ids.device)
-        logits = model(
+        steps = torch.arange(inputs.shape[1], device=inputs.device)
+        return model(
             inputs,
             attention_mask=mask,
             position_ids=starts + steps,
             past_key_values=cache,
             use_cache=True,
-        ).logits
-        return picked_logps(logits, ids[:, 1:])
+            **options,
+        )
 
 
 class _Shared(DynamicLayer):

@@ -13,13 +13,21 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sweet.errors import TrainingError
 from sweet.types import Episode, Observation, PreferencePair, TaskRow, Turn
-from trainer.encoding import Trunk, critic_prompt, encode_turns, policy_prompt, turn_map
+from trainer.candidates import Candidate
+from trainer.encoding import (
+    Trunk,
+    candidate_ids,
+    critic_prompt,
+    encode_turns,
+    policy_prompt,
+    turn_map,
+)
 from trainer.fit import FitSettings, Report, fit
 from trainer.learner import Learner
 from trainer.losses import Metrics, Tokens
 from trainer.memory import Passes
 from trainer.pairs import hidden_of
-from trainer.tree import EpisodeTree, sequence_logps, tree_logps
+from trainer.tree import EpisodeTree, sequence_logps, tree_ends, tree_logps
 
 PairLoss = Callable[[Tokens, Tokens], tuple[torch.Tensor, Metrics]]
 
@@ -163,6 +171,20 @@ def fit_rows(
     return fit(learner, units, backward, settings, checkpoint=checkpoint, report=report)
 
 
+def candidate_tree(
+    learner: Learner, trunk: Trunk, candidates: Sequence[Sequence[Candidate]]
+) -> EpisodeTree | None:
+    """The candidates of each turn as branches of a dialogue; None where one is too long to read."""
+    branches = [
+        (start, candidate_ids(learner.tokenizer, trunk, c.said, ended=c.is_ended))
+        for (start, _), turn in zip(trunk.spans, candidates, strict=True)
+        for c in turn
+    ]
+    if any(start + len(ids) > learner.context_tokens for start, ids in branches):
+        return None
+    return EpisodeTree(trunk.ids, branches)
+
+
 def token_logps(learner: Learner, trunks: Sequence[Trunk]) -> list[torch.Tensor]:
     """Token log-probabilities (T,) of whole dialogues under the model as it is now.
 
@@ -186,6 +208,12 @@ def episode_logps(learner: Learner, tree: EpisodeTree) -> list[torch.Tensor]:
     """`tree_logps`, in smaller passes where memory runs out. Raises: TrainingError."""
     passes = Passes(learner.pass_tokens)
     return passes.run(lambda tokens: tree_logps(learner.model, tree, pass_tokens=tokens))
+
+
+def episode_ends(learner: Learner, tree: EpisodeTree) -> list[torch.Tensor]:
+    """`tree_ends`, in smaller passes where memory runs out. Raises: TrainingError."""
+    passes = Passes(learner.pass_tokens)
+    return passes.run(lambda tokens: tree_ends(learner.model, tree, pass_tokens=tokens))
 
 
 def too_long(count: int, what: str, learner: Learner) -> str:

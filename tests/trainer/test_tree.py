@@ -9,7 +9,14 @@ import torch
 
 from sweet.errors import TrainingError
 from tests.trainer.tiny import draw_ids, network
-from trainer.tree import EpisodeTree, _batches, sequence_logps, tree_backward, tree_logps
+from trainer.tree import (
+    EpisodeTree,
+    _batches,
+    sequence_logps,
+    tree_backward,
+    tree_ends,
+    tree_logps,
+)
 
 KINDS = ("llama", "qwen2", "qwen3")
 
@@ -72,6 +79,20 @@ def test_log_probabilities_are_those_of_separate_passes(kind, lora, pass_tokens)
     for (_, ids), mine, other in zip(tree.branches, ours, theirs, strict=True):
         assert mine.shape == other.shape == (len(ids),)
         assert torch.allclose(mine, other, atol=1e-4), (mine, other)
+
+
+@pytest.mark.parametrize("pass_tokens", [None, 30, 1])
+@pytest.mark.parametrize("lora", [False, True])
+@pytest.mark.parametrize("kind", [*KINDS, "mistral"])
+def test_hidden_states_at_the_ends_are_those_of_separate_passes(kind, lora, pass_tokens):
+    model, tree = network(kind, lora=lora), a_tree()
+    with torch.no_grad():
+        ours = tree_ends(model, tree, pass_tokens=pass_tokens)
+        for (at, ids), mine in zip(tree.branches, ours, strict=True):
+            row = torch.tensor([[*tree.trunk_ids[:at], *ids]])
+            other = model(row, output_hidden_states=True).hidden_states[-1][0, -1]
+            assert mine.shape == other.shape
+            assert torch.allclose(mine, other, atol=1e-4), (mine, other)
 
 
 @pytest.mark.parametrize("lora", [False, True])
@@ -145,6 +166,7 @@ def test_branches_of_one_token_need_the_trunk_alone():
 
 def test_no_branches_give_nothing():
     model, tree = network(), EpisodeTree([1, 2, 3], [])
+    assert tree_ends(model, tree) == []
     assert tree_logps(model, tree) == []
     assert tree_backward(model, tree, weighted) == 0.0
     assert tree.tokens == 0

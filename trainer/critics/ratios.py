@@ -16,12 +16,18 @@ import torch
 
 from sweet.types import Episode, PreferencePair, TaskRow
 from trainer.candidates import Candidate
-from trainer.encoding import Trunk, candidate_ids
+from trainer.encoding import Trunk
 from trainer.fit import FitSettings, Report
 from trainer.learner import Learner
 from trainer.losses import Credit, critic_loss
-from trainer.tree import EpisodeTree
-from trainer.whole import episode_logps, fit_pairs, read_episode, read_pairs, token_logps
+from trainer.whole import (
+    candidate_tree,
+    episode_logps,
+    fit_pairs,
+    read_episode,
+    read_pairs,
+    token_logps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +114,9 @@ class Critic:
         trunk = self._read(row, episode, at_start=at_start)
         if trunk is None:
             return None
-        tokenizer = self.learner.tokenizer
-        branches = [
-            (start, candidate_ids(tokenizer, trunk, c.said, ended=c.is_ended))
-            for (start, _), turn in zip(trunk.spans, candidates, strict=True)
-            for c in turn
-        ]
-        if any(start + len(ids) > self.learner.context_tokens for start, ids in branches):
+        tree = candidate_tree(self.learner, trunk, candidates)
+        if tree is None:
             return None
-        tree = EpisodeTree(trunk.ids, branches)
         with torch.no_grad():
             if not at_start:
                 return episode_logps(self.learner, tree)

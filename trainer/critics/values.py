@@ -15,13 +15,20 @@ import torch
 
 from sweet.types import Episode, PreferencePair, TaskRow
 from trainer.candidates import Candidate
-from trainer.encoding import candidate_ids, turn_map
+from trainer.encoding import turn_map
 from trainer.fit import FitSettings, Report
 from trainer.learner import Learner
 from trainer.losses import Metrics, value_head_loss
 from trainer.memory import Passes
 from trainer.tree import padded
-from trainer.whole import fit_sides, parts, read_episode, read_pairs
+from trainer.whole import (
+    candidate_tree,
+    episode_ends,
+    fit_sides,
+    parts,
+    read_episode,
+    read_pairs,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +72,14 @@ class ValueCritic:
         trunk = read_episode(self.learner, self.style, row, episode, reads_hidden=True)
         if trunk is None:
             return None
-        tokenizer = self.learner.tokenizer
-        read = [
-            [*trunk.ids[:start], *candidate_ids(tokenizer, trunk, c.said, ended=c.is_ended)]
-            for (start, _), turn in zip(trunk.spans, candidates, strict=True)
-            for c in turn
-        ]
-        if any(len(ids) > self.learner.context_tokens for ids in read):
+        tree = candidate_tree(self.learner, trunk, candidates)
+        if tree is None:
             return None
-        values = iter(self._values_at(read, [[len(ids) - 1] for ids in read]))
-        return [[next(values)[0] for _ in turn] for turn in candidates]
+        assert self.learner.head is not None
+        with torch.no_grad():
+            ends = episode_ends(self.learner, tree)
+            values = iter([float(self.learner.head(end.float())) for end in ends])
+        return [[next(values) for _ in turn] for turn in candidates]
 
     def advantages(
         self, rows: Mapping[str, TaskRow], episodes: Sequence[Episode]

@@ -15,6 +15,7 @@ from tests.trainer.studio import tiny_model
 from tests.trainer.test_pairs import episode
 from trainer.candidates import Candidate
 from trainer.critics.values import ValueCritic, token_values
+from trainer.encoding import candidate_ids
 from trainer.fit import FitSettings
 from trainer.learner import Learner, load_learner
 from trainer.pairs import episode_pairs
@@ -98,6 +99,28 @@ def test_a_candidate_scores_as_the_same_message_does_in_the_log(source, tmp_path
     assert [turn[0] for turn in scores] == pytest.approx(list(logged.values()), abs=1e-5)
     assert all(turn[0] != turn[1] for turn in scores)
     assert made.scores(ROW, one, [[] for _ in one.turns]) == [[] for _ in one.turns]
+
+
+def test_ranking_through_the_shared_trunk_gives_what_separate_passes_give(source, tmp_path):
+    made, _, _ = trained(source, tmp_path)
+    one = EPISODES[0]
+    texts = ("Short?", "A much longer question, is it?", "?")
+    said = [[Candidate(t) for t in texts], [Candidate("cut off he", is_ended=False)]]
+    trunk = read_episode(made.learner, "plain", ROW, one, reads_hidden=True)
+    assert trunk is not None
+    separate = [
+        [
+            float(token_values(made.learner, [[*trunk.ids[:start], *ids]])[0, -1].detach())
+            for c in turn
+            for ids in [candidate_ids(made.learner.tokenizer, trunk, c.said, ended=c.is_ended)]
+        ]
+        for (start, _), turn in zip(trunk.spans, said, strict=True)
+    ]
+    scores = made.scores(ROW, one, said)
+    assert [len(turn) for turn in scores] == [3, 1]
+    for ours, theirs in zip(scores, separate, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-5)
+    assert len(set(scores[0])) == 3
 
 
 def test_it_reads_hidden_information_and_misses_it_by_name(source, tmp_path):
