@@ -48,7 +48,7 @@ def open_page(services: Services, request: gr.Request) -> tuple[Any, ...]:
     return (
         gr.update(choices=names, value=preferred),
         gr.update(choices=versions, value=services.default_policy()),
-        gr.update(choices=_simulators(services), value=""),
+        gr.update(choices=simulators(services), value=""),
         *_shown(services, view),
     )
 
@@ -68,10 +68,10 @@ async def start(
     plan = BatchPlan(
         task_set,
         policy_id or services.default_policy(),
-        _whole("The number of episodes", n, 1, MAX_EPISODES),
+        whole_number("The number of episodes", n, 1, MAX_EPISODES),
         collaborator or "",
-        _whole("The number at once", at_once, 1, MAX_AT_ONCE),
-        _whole("The seed", seed, 0, 2**31 - 1),
+        whole_number("The number at once", at_once, 1, MAX_AT_ONCE),
+        whole_number("The seed", seed, 0, 2**31 - 1),
     )
     batch_id = await services.start_batch(plan)
     return await asyncio.to_thread(_shown, services, WatchView(batch_id))
@@ -134,7 +134,8 @@ def _command(batch: Batch) -> str:
     )
 
 
-def _simulators(services: Services) -> list[tuple[str, str]]:
+def simulators(services: Services) -> list[tuple[str, str]]:
+    """Who can play a set's collaborator, for a drop-down."""
     model = services.settings.simulator.model
     names = ["scripted"] if model == EMBEDDED_MODEL else ["scripted", f"llm:{model}"]
     return [("The best for each task", ""), *((collaborator_name(n), n) for n in names)]
@@ -144,7 +145,8 @@ def _can_be_simulated(source: str, kind: TaskKind) -> bool:
     return source != "own" and kind is TaskKind.BACKEND
 
 
-def _whole(what: str, value: float | None, least: int, most: int) -> int:
+def whole_number(what: str, value: float | None, least: int, most: int) -> int:
+    """The value of a number's field as a whole number. Raises: ConfigError."""
     if value is None or value != int(value) or not least <= value <= most:
         raise ConfigError(f"{what} is {value}; choose a whole number from {least} to {most:,}.")
     return int(value)
