@@ -26,7 +26,7 @@ from sweet.settings import Settings, load_settings
 from trainer.jobs import Jobs
 from trainer.schedule import Schedule
 from ui import shell
-from ui.find import EXPORTS
+from ui.transfers import EXPORTS
 
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "

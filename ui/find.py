@@ -1,21 +1,18 @@
-"""Deciding for the Sessions page: searching the log, opening an episode, exporting."""
+"""Deciding for the Sessions page: searching the log, opening an episode, files out and in."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from sweet.errors import StoreError
-from sweet.exchange import export_episodes
+from sweet.exchange import PREFERENCES, VOTES
 from sweet.services import Services
 from sweet.types import EpisodeFilter
-from ui import tables
+from ui import tables, transfers
 from ui.conversation import reference_card
 from ui.credit import Critic
 from ui.format import collaborator_name, esc, notice
@@ -25,13 +22,15 @@ from ui.replay import replay
 from ui.session import PAGE_ROWS, SORTS, LogView, log_view_of, positive
 from ui.wire import SKIP
 
-EXPORTS = "exports"
-"""The folder, in the data folder, of which the server may give files out."""
-
 FORMATS = {
-    "Episodes (JSONL)": ("episodes", ".jsonl"),
-    "Episodes (parquet)": ("episodes", ".parquet"),
-    "ColBench’s shape (JSONL)": ("colbench", ".jsonl"),
+    f"{name} ({ending_name})": (kind, ending)
+    for name, kind in (
+        ("Episodes", "episodes"),
+        ("Votes", VOTES),
+        ("Preferences", PREFERENCES),
+        ("ColBench’s shape", "colbench"),
+    )
+    for ending_name, ending in (("JSONL", ".jsonl"), ("parquet", ".parquet"))
 }
 
 
@@ -122,22 +121,14 @@ def reveal(services: Services, view: LogView, on: bool) -> str:
 
 def export(services: Services, view: LogView, format_name: str) -> Found:
     """A file of what is filtered, ready to be downloaded."""
-    name, ending = FORMATS.get(format_name, ("episodes", ".jsonl"))
-    day = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = services.settings.data / EXPORTS
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{day}-{secrets.token_hex(3)}{ending}"
-    done = export_episodes(services.store, view.wanted, path, name)
-    if done.skipped:
-        gr.Info(f"{done.skipped} episodes are left out: ColBench’s shape has no place for them.")
-    if not done.episodes:
-        gr.Warning("Nothing to export: no episode fits the filter and the format.")
-    return Found(file=_download(path, done.episodes))
+    kind, ending = FORMATS.get(format_name, ("episodes", ".jsonl"))
+    return Found(file=transfers.export(services, view.wanted, kind, ending))
 
 
-def _download(path: Path, episodes: int) -> Any:
-    label = f"Download {episodes:,} episode{'' if episodes == 1 else 's'}"
-    return gr.update(value=str(path), label=label, visible=bool(episodes))
+def bring(services: Services, view: LogView, uploaded: str | None) -> tuple[Any, ...]:
+    """What an import did, and the log with it."""
+    told = transfers.bring(services, uploaded)
+    return (*_filters(services, view), *_listed(services, view), told)
 
 
 def _shown(services: Services, view: LogView) -> Found:

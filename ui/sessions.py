@@ -12,6 +12,11 @@ from ui.session import DEFAULT_SORT, FEEDBACKS, OUTCOMES, SORTS, LogView
 from ui.theme import BIND, lead, markup
 from ui.wire import bound
 
+_IMPORT = (
+    "<p>Episodes, votes and preference pairs as exported here, episodes in ColBench’s shape, pairs "
+    "in TRL’s; JSONL or parquet. What is there already is recognised. Lines that can’t be used are "
+    "named, and the rest is kept.</p>"
+)
 _HIDDEN = "Show the hidden information (training-time only: the agent never sees it)"
 
 
@@ -32,12 +37,26 @@ def build(demo: gr.Blocks, services: Services) -> None:
                 "Download", visible=False, variant="primary", scale=1, min_width=160,
                 elem_classes="level",
             )  # fmt: skip
+        with gr.Accordion("Import", open=False):
+            markup(_IMPORT)
+            bring = gr.UploadButton(
+                "Choose a file", file_types=[".jsonl", ".json", ".parquet"], elem_classes="quiet"
+            )
+            brought = markup(elem_id="brought")
     with gr.Column(visible=False, elem_id="detail") as parts["detail"]:
         back = gr.Button("← Back to the log", size="sm", elem_classes="quiet")
         parts["replay"] = markup(elem_id="replay", js=BIND)
         parts["reveal"] = gr.Checkbox(label=_HIDDEN, value=False)
         parts["hidden"] = markup(elem_id="hidden")
     _wire(demo, services, parts, asked, clear, back, shape, prepare)
+    filters = [*asked[:-1], *(parts[name] for name in find.Found._fields)]
+    bring.upload(
+        bound(find.bring, services),
+        [parts["view"], bring],
+        [*filters, brought],
+        show_progress_on=brought,
+        api_visibility="private",
+    )
 
 
 def _filters() -> tuple[list[Any], gr.Button]:

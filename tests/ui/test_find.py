@@ -15,9 +15,10 @@ import pytest
 from sweet.errors import ConfigError, StoreError
 from sweet.services import Services
 from sweet.settings import load_settings
+from sweet.store import Choice
 from sweet.types import Action, EpisodeFilter, StopReason
 from tests.fakes import task_row
-from ui import batches, find
+from ui import batches, find, transfers
 from ui.session import LogView, WatchView
 from ui.theme import CSS
 from ui.wire import bound
@@ -78,10 +79,64 @@ def test_an_export_has_a_folder_of_its_own(services: Services, name: str) -> Non
     an_episode(services, "one")
     shown = find.export(services, LogView(), name)
     path = Path(shown.file["value"])
-    assert path.parent == services.settings.data / find.EXPORTS
+    assert path.parent == services.settings.data / transfers.EXPORTS
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(lines) == (0 if "ColBench" in name else 1)
+    assert len(lines) == (1 if "Episodes" in name else 0)
     assert shown.file["visible"] == bool(lines)
+
+
+def voted(services: Services, policy: str) -> None:
+    """A person prefers this version's episode to another's."""
+    ids = []
+    for policy_id in (policy, "loser"):
+        episode = services.store.start_episode("task-1", policy_id, "scripted", 1)
+        question = f"{policy_id}: which?"
+        services.store.append_action(episode.id, 0, Action(question, question, False))
+        services.store.append_reply(episode.id, 0, "That one.")
+        services.store.finish(episode.id, StopReason.TURN_LIMIT)
+        ids.append(episode.id)
+    comparison = services.store.start_comparison(*ids)
+    choice = Choice.LEFT if comparison.left_policy == policy else Choice.RIGHT
+    services.store.vote(comparison.id, choice, "ann")
+
+
+@pytest.mark.parametrize("ending", ["JSONL", "parquet"])
+def test_votes_and_preferences_go_out_with_the_filter_and_come_back(
+    services: Services, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for policy in ("one", "one", "two"):
+        voted(services, policy)
+    files = {}
+    for name, wanted, n in (
+        ("Votes", EpisodeFilter(policy_id="one"), 2),
+        ("Votes", EpisodeFilter(), 3),
+        ("Preferences", EpisodeFilter(policy_id="one"), 2),  # of the episode, and of its turn
+        ("Preferences", EpisodeFilter(), 4),
+    ):
+        file = find.export(services, LogView(wanted), f"{name} ({ending})").file
+        assert file["label"].startswith(f"Download {n} ")
+        files[name] = file["value"]
+    monkeypatch.setenv("SWEET_DATA", str(tmp_path / "other"))
+    with Services(load_settings()) as other:
+        assert "3 added, 0 already there" in transfers.bring(other, files["Votes"])
+        assert len(list(other.store.iter_votes())) == 3
+        assert "0 added, 4 already there" in transfers.bring(other, files["Preferences"])
+
+
+def test_an_import_says_which_lines_it_left_out_and_keeps_no_upload(
+    services: Services, tmp_path: Path
+) -> None:
+    an_episode(services, "one")
+    whole = Path(find.export(services, LogView(), "Episodes (JSONL)").file["value"]).read_text()
+    upload = tmp_path / "<b>upload.jsonl"
+    upload.write_text(whole + "no json\n" + '{"turns": "<img src=x>"}\n')
+    *_, told = find.bring(services, LogView(), str(upload))
+    assert "0 added, 1 already there, 2 left out" in told
+    assert "line 2: no JSON" in told and "line 3" in told
+    assert "<img" not in told and "<b>upload" not in told
+    assert not upload.exists()
+    with pytest.raises(ConfigError, match="No file came"):
+        transfers.bring(services, None)
 
 
 @pytest.mark.parametrize("value", [None, 0, -1, 1.5, 65])
