@@ -54,6 +54,14 @@ def code(source: str, language: Literal["python", "html"] = "python") -> str:
     )
 
 
+def code_lines(source: str, language: Literal["python", "html"] = "python") -> list[str]:
+    """Highlighted source line by line, each whole in itself; long source is cut and says so."""
+    shown = source[:MAX_SHOWN_CHARS]
+    marked = highlight(_BIDI.sub("\ufffd", shown), _LEXERS[language], _FORMATTER)
+    lines = marked.removesuffix("\n").split("\n")
+    return lines if shown == source else [*lines, "# … the rest is in the log"]
+
+
 def _fence(self: object, tokens: Sequence, index: int, options: object, env: object) -> str:
     return code(tokens[index].content)
 
@@ -81,6 +89,11 @@ def number(value: float | None, digits: int = 2) -> str:
 def percent(value: float | None) -> str:
     """A share of 1 as per cent, or "n/a"."""
     return NA if value is None else f"{value:.0%}"
+
+
+def points(difference: float) -> str:
+    """The difference of two shares, in points of per cent."""
+    return f"{difference * 100:+.1f} pt".replace("-", "−")
 
 
 def duration(milliseconds: float | None) -> str:

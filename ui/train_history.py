@@ -8,7 +8,7 @@ from typing import Any
 from sweet.registry import Manifest, Promotion
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion
-from ui.format import NA, esc, notice, number, percent, pill, when
+from ui.format import NA, esc, notice, number, percent, pill, points, when
 from ui.train_form import ALGORITHMS
 
 STATES = {
@@ -36,7 +36,7 @@ def gain(figures: Figures | None) -> str:
     if not figures or figures.get("gain") is None:
         return NA
     interval = _interval(figures.get("gain_ci95"), signed=True)
-    shown = _points(figures["gain"])
+    shown = points(figures["gain"])
     return (
         f'<strong>{shown}</strong> <span class="meta">{interval} n = {figures["compared"]:,}</span>'
     )
@@ -45,12 +45,8 @@ def gain(figures: Figures | None) -> str:
 def _interval(ends: Sequence[float] | None, *, signed: bool) -> str:
     if not ends:
         return f"[{NA}]"
-    low, high = ((_points(e) if signed else f"{e:.1%}") for e in ends)
+    low, high = ((points(e) if signed else f"{e:.1%}") for e in ends)
     return f"[{low}, {high}]"
-
-
-def _points(difference: float) -> str:
-    return f"{difference * 100:+.1f} pt".replace("-", "−")
 
 
 def history(rounds: Sequence[Round], opened: str | None, compared: Sequence[str]) -> str:
