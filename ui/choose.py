@@ -89,7 +89,7 @@ def choose_policy(services: Services, task_id: str | None, policy_id: str | None
 def _listed(
     services: Services, tasks: list[Task], count: int, chosen: Task | None, policy_id: str | None
 ) -> Choice:
-    options = [(_short(task.description), task.id) for task in tasks]
+    options = [(short(task.description), task.id) for task in tasks]
     if chosen is None:
         nothing = notice("No task matches", "Search for other words, or clear the search.")
         return Choice(task=gr.update(choices=[], value=None), found=_count(0, 0), card=nothing)
@@ -123,9 +123,10 @@ def _seat_name(name: str) -> str:
     return "You" if name == PERSON else f"Watch: {collaborator_name(name)}"
 
 
-def _short(text: str) -> str:
+def short(text: str, chars: int = 110) -> str:
+    """A text as a line of a drop-down."""
     line = " ".join(text.split())
-    return line if len(line) <= 110 else f"{line[:109]}…"
+    return line if len(line) <= chars else f"{line[: chars - 1]}…"
 
 
 def _named(sets: list[TaskSet], name: str | None) -> TaskSet | None:
