@@ -36,7 +36,7 @@ class Zygote:
         return supervise.Child(self._confinement, cpu_s, memory_bytes, self._in)
 
     def _take(self, limits: tuple[int, int]) -> supervise.Child:
-        """A child with these limits that waits for a job; the next is made ready meanwhile."""
+        """A child with these limits that waits for a job."""
         child = self._spare
         if child.limits != limits or not child.is_alive:
             child.end()
@@ -76,13 +76,17 @@ class Zygote:
     def run(self, job: dict, limits: tuple[int, int]) -> list[frames.Frame]:
         """A frame for each test, in order; a child that is lost is followed by the next."""
         found: list[frames.Frame] = []
-        timeouts = 0
+        timeouts = lost = 0
         while len(found) < len(job["tests"]):
             child = self._take(limits)
             child.begin(job, len(found))
             self._spare = self._ready(*limits)
             found += child.watch()
             kind, _, _, body = found[-1]
+            if kind == "infra" and not lost:  # it was ended while it waited: the next one is whole
+                lost += 1
+                found.pop()
+                continue
             timeouts += kind == "timeout"
             if kind in ENDINGS or supervise.LOADING.encode() in body[: len(supervise.LOADING) + 1]:
                 return found + _rest(kind, body, len(found), job)
