@@ -428,7 +428,9 @@ class PairSource(StrEnum):
 
     OUTCOME = "outcome"  # the episodes' rewards
     CRITIC = "critic"  # the critic's advantages
-    HUMAN = "human"  # a person's rating, edit or vote
+    HUMAN = "human"  # a person's rating or edit
+    VOTE = "vote"  # people's votes on two episodes side by side
+    IMPORTED = "imported"  # a file's; who preferred it is said there
 
 
 @dataclass(frozen=True, slots=True)
