@@ -31,8 +31,8 @@ Each row is a preference pair in TRL's conversational shape: `prompt`, `chosen` 
 lists of messages. `level` says whether the sides are one message of the agent (turn) or whole \
 episodes with the person's replies (trajectory); `source` who preferred: a person by grades, likes \
 or edits (human) or by a vote (vote), an evaluator (outcome), or a critic. Pairs of turns can be \
-given to TRL's `DPOTrainer` as they are. TRL trains on all of a side: in pairs of trajectories also \
-on the person's replies.""",
+given to TRL's `DPOTrainer` as they are. TRL trains on all of a side: in pairs of trajectories \
+also on the person's replies.""",
 }
 _CARD = """\
 ---
