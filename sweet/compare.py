@@ -127,6 +127,16 @@ async def play_both(
     return compared(plan, pairs, played)
 
 
+def so_far(services: Services, plan: ComparePlan) -> Compared:
+    """What came of the comparison by now, from the log; nothing is played.
+
+    Raises: SweetError as `play_both`, but a policy that is gone does not matter here.
+    """
+    _check(plan)
+    todo, names = _assigned(services, plan)
+    return compared(plan, _pairs(services, plan, todo, names))
+
+
 def compared(plan: ComparePlan, pairs: Sequence[Pair], played: int = 0) -> Compared:
     """The figures of the pairs."""
     able = tuple(pair for pair in pairs if pair.is_comparable)
@@ -209,13 +219,22 @@ async def _drained(
 
 
 def _prepared(services: Services, plan: ComparePlan) -> tuple[list[Assignment], list[str]]:
-    """The tasks with their seeds, and who plays the collaborator of each."""
+    """What is to be played, by policies that can."""
+    _check(plan)
+    for policy_id in (plan.first, plan.second):
+        services.policy(policy_id)
+    return _assigned(services, plan)
+
+
+def _check(plan: ComparePlan) -> None:
     if plan.first == plan.second:
         raise ConfigError(f"{plan.first!r} cannot be compared with itself. Name two versions.")
     if plan.n < 1 or plan.concurrency < 1:
         raise ConfigError(f"{plan.n} tasks, {plan.concurrency} at once: both must be at least 1.")
-    for policy_id in (plan.first, plan.second):
-        services.policy(policy_id)
+
+
+def _assigned(services: Services, plan: ComparePlan) -> tuple[list[Assignment], list[str]]:
+    """The tasks with their seeds, and who plays the collaborator of each."""
     todo = list(assignments(services.task_rows(plan.tasks), plan.n, plan.seed))
     return todo, [services.simulator_for(a.row, plan.collaborator).name for a in todo]
 

@@ -195,7 +195,7 @@ def _check_sides(db: Database, comparison: Comparison, choice: Choice) -> None:
         )
     if choice is Choice.FAILED and not failed:
         raise ContentError(f"No side of comparison {comparison.id} failed; vote, or skip it.")
-    if None in ends and choice is not Choice.SKIP:
+    if None in ends and choice not in (Choice.SKIP, Choice.FAILED):
         raise ContentError(
             f"A side of comparison {comparison.id} is not over. Vote when both are, or skip it."
         )

@@ -104,6 +104,15 @@ def test_a_failed_side_is_recorded_and_not_voted_on(store):
         store.vote(compared(store).id, Choice.FAILED, "ann")
 
 
+def test_a_failure_is_recorded_though_the_other_side_is_in_progress(store):
+    failed, other = talked(store, "five"), talked(store, "six")
+    store.finish(failed.id, StopReason.FAILED, error="HTTP 503")
+    comparison = store.start_comparison(failed.id, other.id)
+    with pytest.raises(StoreError, match=r"failed.*not voted on"):
+        store.vote(comparison.id, Choice.TIE, "ann")
+    assert store.vote(comparison.id, Choice.FAILED, "studio").choice is Choice.FAILED
+
+
 def test_a_side_in_progress_is_skipped_or_waited_for(store):
     comparison = store.start_comparison(talked(store, "five").id, by(store, "v2").id)
     with pytest.raises(StoreError, match="not over"):
