@@ -68,6 +68,17 @@ class JudgeSettings(ModelSettings):
     temperature: float = Field(0.0, ge=0, le=2)
 
 
+class ClipSettings(BaseModel):
+    """The model whose cosine scores web pages."""
+
+    model: str = "ViT-B-32"  # arXiv:2503.15478, section 3
+    """A model of open_clip's, `local-dir:FOLDER` or `hf-hub:REPO`; empty: visual similarity."""
+    pretrained: str = "openai"  # the same
+    """Which of open_clip's weights for that model; with a file, how its pictures are prepared."""
+    weights: str = ""
+    """A checkpoint file, in place of the hub's."""
+
+
 class Settings(BaseSettings):
     """The studio's settings. Nested ones use two underscores: SWEET_AGENT__MODEL."""
 
@@ -83,6 +94,7 @@ class Settings(BaseSettings):
     """The LLM simulator; while its model is "embedded" only the script plays, on Mini tasks."""
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     """The judge of training and of comparisons; while its model is "embedded" there is none."""
+    clip: ClipSettings = Field(default_factory=ClipSettings)
     max_turns: int = Field(10, ge=1, le=50)  # arXiv:2503.15478, section 3
     sandbox_workers: int = Field(1, ge=1, le=64)
     allow_unsafe_exec: bool = False
