@@ -24,6 +24,7 @@ NA = "n/a"
 MAX_SHOWN_CHARS = 20_000
 """Of one message or value; what is longer is cut on the page, and says so, never in the log."""
 
+_GROWING_CHARS = 4_000
 _FORMATTER = HtmlFormatter(nowrap=True)
 _LEXERS = {"python": PythonLexer(stripnl=False), "html": HtmlLexer(stripnl=False)}
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f]")
@@ -79,6 +80,16 @@ def markdown(text: str) -> str:
     more = len(text) - len(shown)
     note = f"<p>… ({more:,} more characters are in the log)</p>" if more else ""
     return _MARKDOWN.render(shown) + note
+
+
+def growing(source: str) -> str:
+    """Source that is still being written: its end, which is what is new."""
+    shown = source[-_GROWING_CHARS:]
+    cut = "" if shown == source else f"… ({len(source) - len(shown):,} characters before)\n"
+    return (
+        f'<div class="code growing"><pre tabindex="0" aria-label="Code"><code>{cut}{esc(shown)}'
+        "</code></pre></div>"
+    )
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -141,9 +152,16 @@ def collaborator_name(collaborator: str) -> str:
 
 
 def outcome(
-    stop_reason: StopReason | None, reward: float | None, rating: float | None = None
+    stop_reason: StopReason | None,
+    reward: float | None,
+    rating: float | None = None,
+    *,
+    graded: bool = False,
 ) -> tuple[str, str]:
-    """What became of an episode: its kind (for the colour) and its words."""
+    """What became of an episode: its kind (for the colour) and its words.
+
+    `graded`: the reward is no yes or no but how alike two pages look.
+    """
     if stop_reason is None:
         return "open", "… in progress"
     if stop_reason is StopReason.REPLACED:
@@ -152,6 +170,8 @@ def outcome(
         return "none", "□ stopped"
     if stop_reason is StopReason.FAILED:
         return "wrong", "! failed"
+    if reward is not None and graded:
+        return "open", f"◐ {percent(reward)} alike"
     if reward is not None:
         return ("pass", "✓ success") if reward >= 1 else ("wrong", "✗ fail")
     if rating is not None:

@@ -1,5 +1,5 @@
 /* The studio's few lines in the browser: light and dark, what a person does inside our own markup,
-   the keys of the replay. Everything else is done by the server. */
+   the keys of the replay and of a vote. Everything else is done by the server. */
 (() => {
   // Light and dark: the person's choice, else the system's.
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -14,6 +14,13 @@
   };
   system.addEventListener("change", paint);
   if (document.body) ready(); else addEventListener("DOMContentLoaded", ready);
+
+  // A name that says nothing: who votes with this browser votes once.
+  if (!/(^|; )studio-voter=[0-9a-f]{32}/.test(document.cookie)) {
+    const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
+    const name = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    document.cookie = `studio-voter=${name}; path=/; max-age=31536000; samesite=lax`;
+  }
 
   const saying = (button, text) => {
     const name = button.dataset.name ??= button.textContent;
@@ -104,7 +111,7 @@
     }, 1500);
   };
 
-  // Keys of the replay: silent while somebody types, and where a modifier is held.
+  // Keys of the replay and of a vote: silent while somebody types, and where a modifier is held.
   const keys = { ArrowLeft: "previous", k: "previous", ArrowRight: "next", j: "next",
                  Home: "first", End: "last", p: "play" };
   const typing = "input, textarea, select, [contenteditable], [role=listbox], [role=option], [role=tab]";
@@ -112,8 +119,9 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.target.closest?.(typing)) return;
     const action = keys[event.key];
-    const button = action && document.querySelector(`.replay-keys [data-action="${action}"]`);
-    if (!button?.offsetParent) return;
+    const button = document.querySelector(action ? `.replay-keys [data-action="${action}"]`
+      : `[data-press="${CSS.escape(event.key)}"]`);
+    if (!button?.offsetParent || event.repeat && !action) return;
     event.preventDefault();
     if (!button.disabled) button.click();
   });
@@ -149,6 +157,7 @@
     const drawn = () => {
       const replay = element.querySelector(".replay");
       const shown = element.querySelector("[data-address]");
+      window.studio.designs(element);
       if (replay) show(replay, Number(replay.dataset.turn));
       else if (shown) address(shown.dataset.address);
       if (key) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
