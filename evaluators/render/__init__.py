@@ -6,6 +6,7 @@ walls.py       what Chromium is started behind, as far as this machine can
 answers.py     what a page's requests are answered with, all of it from disk
 stylesheet.py  Tailwind's stylesheet, purged to the classes in use
 boxes.py       the visible elements of a drawn page
+fields.py      what its form fields show
 """
 
 from evaluators.render.browser import Limits

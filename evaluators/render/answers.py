@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from evaluators.render.stylesheet import Stylesheet
 from sweet.errors import RenderError
@@ -40,6 +40,18 @@ class Answer:
     headers: dict[str, str]
 
 
+EMPTY = Answer(
+    b"<!doctype html>",
+    {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": POLICY,
+        "X-DNS-Prefetch-Control": "off",
+        "Referrer-Policy": "no-referrer",
+    },
+)
+"""The sealed document that pages are written into."""
+
+
 class Answers:
     """Answers to one page's requests."""
 
@@ -49,27 +61,28 @@ class Answers:
     def to(self, url: str, is_page: bool, kind: str) -> Answer | None:
         """The answer to a request of that kind; None where it is refused.
 
-        `is_page`: it asks for the document of the tab itself. Raises: RenderError.
+        `is_page`: it asks for the document of the tab itself. Raises: RenderError where the
+        file for the answer is not on this machine.
         """
         if is_page:
-            return self._document() if url == ADDRESS else None
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        if kind == "stylesheet" and _TAILWIND.search(host + parts.path):
+            return EMPTY if url == ADDRESS and not self._page else None
+        try:
+            return self._from_disk(urlsplit(url), kind)
+        except OSError as e:
+            raise RenderError(
+                f"{e.filename} can't be read ({e.strerror}): `make setup` fetches it."
+            ) from e
+        except ValueError:  # no address at all
+            return None
+
+    def _from_disk(self, url: SplitResult, kind: str) -> Answer | None:
+        host = url.hostname or ""
+        if kind == "stylesheet" and _TAILWIND.search(host + url.path):
             css = _stylesheet().purged(self._page)
             return Answer(css.encode(), {"Content-Type": "text/css; charset=utf-8"})
         if kind == "image" and (host == _PHOTOS or host.endswith("." + _PHOTOS)):
-            return Answer(_picture(*_size(parts.path)), {"Content-Type": "image/svg+xml"})
+            return Answer(_picture(*_size(url.path)), {"Content-Type": "image/svg+xml"})
         return None
-
-    def _document(self) -> Answer:
-        headers = {
-            "Content-Type": "text/html; charset=utf-8",
-            "Content-Security-Policy": POLICY,
-            "X-DNS-Prefetch-Control": "off",
-            "Referrer-Policy": "no-referrer",
-        }
-        return Answer(self._page.encode(errors="replace"), headers)
 
 
 def missing_assets() -> str:
@@ -80,21 +93,12 @@ def missing_assets() -> str:
 
 @lru_cache(maxsize=1)
 def _stylesheet() -> Stylesheet:
-    return Stylesheet(_asset(STYLESHEET).decode())
+    return Stylesheet((ASSETS / STYLESHEET).read_text())
 
 
 @lru_cache(maxsize=1)
 def _placeholder() -> str:
-    return base64.b64encode(_asset(PICTURE)).decode()
-
-
-def _asset(name: str) -> bytes:
-    try:
-        return (ASSETS / name).read_bytes()
-    except OSError as e:
-        raise RenderError(
-            f"{ASSETS / name} can't be read ({e.strerror}): `make setup` fetches it."
-        ) from e
+    return base64.b64encode((ASSETS / PICTURE).read_bytes()).decode()
 
 
 def _size(path: str) -> tuple[int, int]:

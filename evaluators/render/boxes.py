@@ -7,11 +7,14 @@ because it is a picture or a field. A wrapper that draws nothing is not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from playwright.async_api import CDPSession
+from playwright.async_api import CDPSession, Page
 
+from evaluators.render.fields import field_texts
 from sweet.types import Box
 
 STYLES = (
@@ -26,7 +29,21 @@ DRAWN = frozenset(
     "progress picture".split()
 )
 BOLD = 600
-ELEMENT, TEXT = 1, 3
+ELEMENT = 1  # the DOM's number for it
+IN_RGB = """colours => {
+    const pen = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    return colours.map(css => {
+        pen.clearRect(0, 0, 1, 1);
+        pen.fillStyle = css;
+        pen.fillRect(0, 0, 1, 1);
+        const [red, green, blue, alpha] = pen.getImageData(0, 0, 1, 1).data;
+        return [red, green, blue, alpha / 255];
+    });
+}"""
+"""What colours of newer kinds look like, such as `oklch(…)`."""
+
+_RGB = re.compile(r"rgba?\(([-\d., e]+)\)")
+_NEWER = re.compile(r"(color|lab|lch|oklab|oklch)\(")
 
 Align = Literal["left", "center", "right", "justify"]
 
@@ -54,14 +71,19 @@ WHITE = Colour(255, 255, 255)
 CLEAR = Colour(0, 0, 0, 0)
 
 
-async def visible_boxes(devtools: CDPSession, width: int, height: int) -> tuple[Box, ...]:
+async def visible_boxes(
+    page: Page, devtools: CDPSession, width: int, height: int
+) -> tuple[Box, ...]:
     """The elements that are seen in a picture of this size."""
     snapshot = await devtools.send(
         "DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES), "includeDOMRects": False}
     )
-    page = _Page(snapshot["documents"][0], snapshot["strings"])
-    boxes = (page.box(node) for node in page.elements())
-    return tuple(box for box in boxes if box is not None and _is_inside(box, width, height))
+    document, strings = snapshot["documents"][0], snapshot["strings"]
+    newer = sorted(set(filter(_NEWER.match, strings)))
+    in_rgb = await page.evaluate(IN_RGB, newer) if newer else []
+    colours = {css: Colour(*rgba) for css, rgba in zip(newer, in_rgb, strict=True)}
+    boxes = _Page(document, strings, colours).boxes()
+    return tuple(box for box in boxes if _is_inside(box, width, height))
 
 
 def _is_inside(box: Box, width: int, height: int) -> bool:
@@ -70,140 +92,103 @@ def _is_inside(box: Box, width: int, height: int) -> bool:
 
 @dataclass(slots=True)
 class _Element:
-    """An element while the page is read: what it inherits is worked out from its parent."""
+    """An element while the page is read; what it stands on is worked out from its parent."""
 
     tag: str
-    bounds: tuple[float, float, float, float]
+    bounds: list[float]
     style: dict[str, str]
     background: Colour
     opacity: float
-    is_inner: bool  # part of a field's own make-up
     texts: list[str]
-    host: int
 
 
 class _Page:
     """The snapshot of one document, walked once in its order."""
 
-    def __init__(self, document: dict[str, Any], strings: list[str]) -> None:
-        self._strings = strings
-        self._nodes = document["nodes"]
+    def __init__(
+        self, document: dict[str, Any], strings: list[str], colours: dict[str, Colour]
+    ) -> None:
+        self._strings, self._colours = strings, colours
+        self._nodes, self._layout = document["nodes"], document["layout"]
+        self._parents: list[int] = self._nodes["parentIndex"]
+        self._added = set(self._nodes.get("pseudoType", {"index": []})["index"])
         self._elements: dict[int, _Element] = {}
-        layout = document["layout"]
-        self._layout_of: dict[int, int] = {}
-        for row, node in enumerate(layout["nodeIndex"]):
-            self._layout_of.setdefault(node, row)
-        self._layout = layout
-        self._inner = self._inner_nodes()
-        self._values = self._field_values()
-        for node in range(len(self._nodes["nodeType"])):
-            self._read(node)
+        for row, node in enumerate(self._layout["nodeIndex"]):
+            self._read(node, row)
+        for node, text in field_texts(self._nodes, strings).items():
+            if node in self._elements:
+                self._elements[node].texts.append(text)
 
-    def elements(self) -> list[int]:
-        """The nodes that are elements with a place on the page, in the document's order."""
-        return [node for node, element in self._elements.items() if not element.is_inner]
+    def boxes(self) -> Iterator[Box]:
+        """The elements that draw something, in the document's order."""
+        for node, element in self._elements.items():
+            if node not in self._added and self._draws(element):
+                yield self._box(element)
 
-    def _text(self, index: int) -> str:
-        return self._strings[index] if index >= 0 else ""
-
-    def _field_values(self) -> dict[int, str]:
-        values: dict[int, str] = {}
-        for key in ("inputValue", "textValue"):
-            rare = self._nodes.get(key, {"index": [], "value": []})
-            values |= {
-                node: self._text(value)
-                for node, value in zip(rare["index"], rare["value"], strict=True)
-            }
-        return values
-
-    def _inner_nodes(self) -> set[int]:
-        """What lies in a field's own make-up, and what a style adds before and after."""
-        roots = self._nodes.get("shadowRootType", {"index": [], "value": []})
-        inner = {
-            node
-            for node, kind in zip(roots["index"], roots["value"], strict=True)
-            if self._text(kind) == "user-agent"
-        }
-        inner |= set(self._nodes.get("pseudoType", {"index": []})["index"])
-        for node, parent in enumerate(self._nodes["parentIndex"]):
-            if parent in inner:
-                inner.add(node)
-        return inner
-
-    def _read(self, node: int) -> None:
-        row = self._layout_of.get(node)
-        kind = self._nodes["nodeType"][node]
-        parent = self._parent(node)
-        if row is None:
-            return
-        if kind == TEXT:
-            self._add_text(parent, self._text(self._layout["text"][row]))
-        elif kind == ELEMENT:
-            self._elements[node] = self._element(node, row, parent)
+    def _read(self, node: int, row: int) -> None:
+        is_element = self._nodes["nodeType"][node] == ELEMENT
+        if is_element and node not in self._elements:
+            self._elements[node] = self._element(node, row, self._parent(node))
+        text = self._layout["text"][row]
+        speaker = self._elements[node] if is_element else self._parent(node)
+        if text >= 0 and speaker is not None and speaker.tag != "::marker":
+            speaker.texts.append(self._strings[text])
 
     def _parent(self, node: int) -> _Element | None:
         """The nearest ancestor with a place on the page."""
-        at = self._nodes["parentIndex"][node]
+        at = self._parents[node]
         while at >= 0 and at not in self._elements:
-            at = self._nodes["parentIndex"][at]
+            at = self._parents[at]
         return self._elements.get(at)
 
-    def _add_text(self, element: _Element | None, text: str) -> None:
-        if element is not None and not element.tag.startswith("::marker"):
-            element.texts.append(text)
-
     def _element(self, node: int, row: int, parent: _Element | None) -> _Element:
-        values = (self._text(index) for index in self._layout["styles"][row])
-        style = dict(zip(STYLES, values, strict=False))
-        below = parent.background if parent else WHITE
-        texts: list[str] = []
-        is_inner = node in self._inner
-        if is_inner and parent is not None:
-            texts = parent.texts
+        values = map(self._strings.__getitem__, self._layout["styles"][row])
+        style = dict(zip(STYLES, values, strict=True))
+        tag = self._strings[self._nodes["nodeName"][node]].lower()
         return _Element(
-            tag=self._text(self._nodes["nodeName"][node]).lower(),
-            bounds=tuple(self._layout["bounds"][row]),
+            tag=tag,
+            bounds=self._layout["bounds"][row],
             style=style,
-            background=colour(style.get("background-color", "")).over(below),
-            opacity=float(style.get("opacity") or 1) * (parent.opacity if parent else 1),
-            is_inner=is_inner,
-            texts=texts,
-            host=node,
+            background=self._colour(style["background-color"]).over(
+                parent.background if parent else WHITE
+            ),
+            opacity=float(style["opacity"]) * (parent.opacity if parent else 1),
+            texts=parent.texts if parent and tag in ("::before", "::after") else [],
         )
 
-    def box(self, node: int) -> Box | None:
-        """The element as a box; None where it draws nothing itself."""
-        element = self._elements[node]
+    def _colour(self, css: str) -> Colour:
+        return self._colours.get(css) or colour(css)
+
+    def _draws(self, element: _Element) -> bool:
+        _, _, width, height = element.bounds
+        style = element.style
+        if width * height <= 1 or not element.opacity or style["visibility"] != "visible":
+            return False  # one pixel is how pages hide what only screen readers say
+        return bool("".join(element.texts).strip()) or element.tag in DRAWN or self._paints(style)
+
+    def _paints(self, style: dict[str, str]) -> bool:
+        if style["background-image"] != "none" or style["box-shadow"] != "none":
+            return True
+        seen = [style["background-color"]]
+        seen += [style[f"border-{s}-color"] for s in SIDES if style[f"border-{s}-width"] != "0px"]
+        return any(self._colour(css).alpha for css in seen)
+
+    def _box(self, element: _Element) -> Box:
         x, y, width, height = element.bounds
         style = element.style
-        text = " ".join(" ".join([*element.texts, self._values.get(node, "")]).split())
-        if width <= 0 or height <= 0 or element.opacity == 0 or style["visibility"] != "visible":
-            return None
-        if not text and element.tag not in DRAWN and not _is_painted(style):
-            return None
         return Box(
             tag=element.tag,
-            text=text,
+            text=" ".join(" ".join(element.texts).split()),
             x=x,
             y=y,
             width=width,
             height=height,
-            color=str(colour(style["color"]).over(element.background)),
+            color=str(self._colour(style["color"]).over(element.background)),
             background=str(element.background),
             font_size=float(style["font-size"].removesuffix("px")),
             bold=float(style["font-weight"]) >= BOLD,
             align=_align(style["text-align"], style["direction"]),
         )
-
-
-def _is_painted(style: dict[str, str]) -> bool:
-    if colour(style["background-color"]).alpha > 0 or style["background-image"] != "none":
-        return True
-    borders = (
-        style[f"border-{side}-width"] != "0px" and colour(style[f"border-{side}-color"]).alpha > 0
-        for side in SIDES
-    )
-    return style["box-shadow"] != "none" or any(borders)
 
 
 def _align(align: str, direction: str) -> Align:
@@ -214,9 +199,8 @@ def _align(align: str, direction: str) -> Align:
     return known.get(said) or {"justify": "justify", "end": end}.get(said, start)
 
 
+@lru_cache(maxsize=4096)
 def colour(css: str) -> Colour:
-    """A computed colour of a style, such as `rgba(0, 0, 0, 0.5)`."""
-    numbers = [float(n) for n in re.findall(r"-?\d*\.?\d+(?:e-?\d+)?", css)]
-    if not css.startswith("rgb") or len(numbers) < 3:
-        return CLEAR
-    return Colour(*numbers[:4])
+    """A computed colour such as `rgba(0, 0, 0, 0.5)`; clear for anything else."""
+    found = _RGB.fullmatch(css)
+    return Colour(*map(float, found[1].split(","))) if found else CLEAR

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -33,7 +34,10 @@ from sweet.types import Rendering
 
 VIEW_HEIGHT = 720
 START_S = 60.0
+CLOSE_S = 1.0
+SETTLE_S = 0.2  # until a browser that died is known to have
 ARGUMENTS = (
+    "--disable-site-isolation-trials",  # a page is alone anyway; a process for each costs much
     "--host-resolver-rules=MAP * ~NOTFOUND",  # no name and no number leads anywhere
     "--disable-background-networking",
     "--disable-quic",
@@ -42,8 +46,20 @@ ARGUMENTS = (
     "--force-prefers-reduced-motion",
     "--blink-settings=imageAnimationPolicy=2",  # moving pictures stand at their first frame
     "--disable-gpu",
-    "--js-flags=--jitless",
 )
+STILL = """() => {
+    for (const drawing of document.querySelectorAll("svg")) {
+        drawing.pauseAnimations?.();
+        drawing.setCurrentTime?.(0);
+    }
+    for (const moving of document.querySelectorAll("marquee")) {
+        const still = document.createElement("div");
+        for (const { name, value } of moving.attributes) still.setAttribute(name, value);
+        still.append(...moving.childNodes);
+        moving.replaceWith(still);
+    }
+}"""
+"""What the screenshot's own stilling leaves moving: SVG's animations and marquees."""
 T = TypeVar("T")
 
 
@@ -63,11 +79,17 @@ class BrowserGone(Exception):
 
 
 class Tab:
-    """One page at a time, drawn and forgotten."""
+    """One page at a time, written into a sealed empty document.
+
+    A new document for every page would cost several times what the page does. Only pages that
+    change the document itself make the next one begin with a new document.
+    """
 
     def __init__(self, context: BrowserContext, page: Page, devtools: CDPSession) -> None:
         self._context, self._page, self._devtools = context, page, devtools
         self._answers = Answers("")
+        self._missing: RenderError | None = None
+        self._is_clean = False
 
     @classmethod
     async def open(cls, chromium: Chromium) -> Tab:
@@ -84,7 +106,6 @@ class Tab:
             locale="en-US",
             timezone_id="UTC",
             offline=True,
-            permissions=[],
         )
         page = await context.new_page()
         tab = cls(context, page, await context.new_cdp_session(page))
@@ -94,9 +115,12 @@ class Tab:
 
     async def _answer(self, route: Route) -> None:
         request = route.request
-        is_page = request.is_navigation_request() and request.frame == self._page.main_frame
-        answer = self._answers.to(request.url, is_page, request.resource_type)
-        with suppress(Error):  # the page may have gone on
+        with suppress(Error):  # the page may be gone
+            is_page = request.is_navigation_request() and request.frame == self._page.main_frame
+            try:
+                answer = self._answers.to(request.url, is_page, request.resource_type)
+            except RenderError as e:
+                answer, self._missing = None, e
             if answer is None:
                 await route.abort()
             else:
@@ -104,13 +128,21 @@ class Tab:
 
     async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
         """The page as it looks. Raises: RenderError, Error."""
+        if not self._is_clean:
+            self._answers = Answers("")
+            await self._page.goto(ADDRESS)
+        self._is_clean = not leaves_traces(html)
         self._answers = Answers(html)
         await self._page.set_viewport_size({"width": width, "height": VIEW_HEIGHT})
-        loading = self._page.goto(ADDRESS, wait_until="load", timeout=limits.load_s * 1000)
-        await _in_time(loading, limits.load_s, "load")
-        return await _in_time(self._shoot(width, limits), limits.shot_s, "draw")
+        writing = self._page.set_content(html, wait_until="load", timeout=limits.load_s * 1000)
+        await _in_time(writing, limits.load_s, "load")
+        rendering = await _in_time(self._shoot(width, limits), limits.shot_s, "draw")
+        if self._missing:
+            raise self._missing
+        return rendering
 
     async def _shoot(self, width: int, limits: Limits) -> Rendering:
+        await self._page.evaluate(STILL)
         metrics = await self._devtools.send("Page.getLayoutMetrics")
         full = max(int(metrics["cssContentSize"]["height"]), VIEW_HEIGHT)
         height = min(full, limits.height_px)
@@ -122,13 +154,22 @@ class Tab:
             scale="css",
             timeout=limits.shot_s * 1000,
         )
-        boxes = await visible_boxes(self._devtools, width, height)
+        boxes = await visible_boxes(self._page, self._devtools, width, height)
         return Rendering(png, width, height, boxes, is_cut=full > height)
 
     async def close(self) -> None:
         """End the tab and all it holds."""
-        with suppress(Error):
-            await self._context.close()
+        await self._context.close()
+
+
+def leaves_traces(html: str) -> bool:
+    """Whether the page may change the document it is in beyond its own content.
+
+    A policy in a meta element stays, and so does the name of a preferred set of styles.
+    """
+    page = html.lower()
+    has_styles = "<link" in page or "<style" in page
+    return "http-equiv" in page or (has_styles and re.search(r"\btitle\s*=", page) is not None)
 
 
 class Browser:
@@ -168,26 +209,30 @@ class Browser:
         """Whether it still answers."""
         return self._chromium.is_connected()
 
-    @property
-    def pid(self) -> int:
-        """The number of the process that all others of it hang on."""
-        return int((self._folder / "pid").read_text())
-
     async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
         """The page as it looks. Raises: RenderError; BrowserGone."""
         self.drawn += 1
-        tab = None
+        tab = self._free.pop() if self._free else None
         try:
-            tab = self._free.pop() if self._free else await Tab.open(self._chromium)
+            tab = tab or await Tab.open(self._chromium)
             rendering = await tab.draw(html, width, limits)
         except (Error, RenderError) as e:
+            await asyncio.sleep(SETTLE_S)
             if not self.alive:
                 raise BrowserGone from e
-            if tab is not None:
-                await tab.close()
+            await self._discard(tab)
             raise e if isinstance(e, RenderError) else RenderError(_reason(e)) from e
         self._free.append(tab)
         return rendering
+
+    async def _discard(self, tab: Tab | None) -> None:
+        """Close a tab that failed; the whole browser where it does not close."""
+        if tab is None:
+            return
+        try:
+            await asyncio.wait_for(tab.close(), CLOSE_S)
+        except (Error, TimeoutError):
+            self.kill()
 
     def kill(self) -> None:
         """End all of its processes at once."""
