@@ -10,100 +10,129 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 
 from sweet.errors import TrainingError
 from sweet.rollout import assignments
 from sweet.services import BatchPlan, Services
-from sweet.store import Fork, LoggedEpisode
+from sweet.store import EpisodeStore, LoggedEpisode
 from sweet.types import (
     Episode,
     EpisodeFilter,
+    PairLevel,
     PairSource,
     PreferencePair,
     StopReason,
-    TaskKind,
     TaskRow,
+    Turn,
 )
-from trainer.opinions import grade, graded, is_accepted, turn_pair, turn_pairs, with_accepted
+from trainer.opinions import grade, graded, is_accepted, with_accepted
 from trainer.pairs import reward_of, source_of
+from trainer.people import (
+    HELD_OUT,
+    NO_HIDDEN,
+    Preferred,
+    by_source,
+    log_filter,
+    preferred,
+    record,
+    recorded,
+    turns_alone,
+    unlearnable,
+)
 from trainer.settings import Algorithm, RoundSettings
 from trainer.simulate import play
 from trainer.workbench import Result, Workbench
 
-HELD_OUT = ("validation", "test", "families")
-"""Splits that are for measuring: nothing is ever learned from them."""
-NO_HIDDEN = "no hidden information"
-
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a round learns from: episodes with their outcome, each task with what the critic reads.
+    """What a round learns from: episodes with their outcome, and what people preferred.
 
-    `accepted` are the episodes whose artifact serves as hidden information, by task; `turns` are
-    the pairs of turns that people made.
+    `accepted` are the episodes whose artifact serves as hidden information, by task.
     """
 
     episodes: tuple[LoggedEpisode, ...]
     left_out: Counter[str]
     accepted: dict[str, Episode]
-    turns: list[PreferencePair]
+    people: Preferred
+
+    @property
+    def rewards(self) -> list[float]:
+        """The outcomes of the episodes that have one; those that were only voted on have none."""
+        return [one.episode.reward.value for one in self.episodes if one.episode.reward]
 
 
 def collect(bench: Workbench) -> Result:
     """The episodes to learn from: the log's, as the settings filter them, and fresh ones.
 
-    Raises: TrainingError where none is left, saying what was left out and why.
+    Raises: TrainingError where nothing is left, saying what was left out and why.
     """
-    fresh, is_cut = _fresh(bench) if bench.settings.fresh_tasks else ([], False)
+    fresh, is_cut = _fresh(bench)
     logged = logged_episodes(bench.services, bench.settings, {e.id for e in fresh})
     given = [*logged, *(_whole(bench, episode) for episode in fresh)]
-    chosen = choose(bench.settings, given, bench.services.store.iter_forks())
-    if not chosen.episodes:
-        raise TrainingError(why_none(chosen.left_out))
+    chosen = choose(bench.services.store, bench.settings, given)
+    check_enough(bench.settings, chosen)
     episodes = [one.episode for one in chosen.episodes]
-    rewards = [reward_of(episode) for episode in episodes]
+    pairs = chosen.people.pairs
     return {
         "chosen": len(episodes),
         "fresh": len(fresh),
         "tasks": len({episode.task_id for episode in episodes}),
-        "success_rate": sum(reward >= 1 for reward in rewards) / len(rewards),
-        "by_source": dict(Counter(source_of(episode) for episode in episodes)),
+        "success_rate": success_rate(chosen),
+        "by_source": dict(Counter(_judged_by(episode) for episode in episodes)),
         "by_collaborator": dict(Counter(episode.collaborator for episode in episodes)),
         "by_policy": dict(Counter(episode.policy_id for episode in episodes)),
         "left_out": dict(chosen.left_out),
-        "data_hash": _hash(episodes, chosen.turns),
+        "people": {str(level): by_source(pairs, level) for level in PairLevel},
+        "people_left_out": dict(chosen.people.left_out),
+        "data_hash": _hash(episodes, pairs),
         "episodes": [episode.id for episode in episodes],
-        "grades": {e.id: reward_of(e) for e in episodes if source_of(e) is PairSource.HUMAN},
+        "grades": {e.id: reward_of(e) for e in episodes if _judged_by(e) == PairSource.HUMAN},
         "accepted": {task_id: episode.id for task_id, episode in chosen.accepted.items()},
-        "turns": [[*pair.episode_ids, pair.chosen[0].index] for pair in chosen.turns],
+        **record(pairs),
         **({"ended_early": True} if is_cut else {}),
     }
 
 
-def choose(
-    settings: RoundSettings, given: Sequence[LoggedEpisode], forks: Iterable[Fork]
-) -> Chosen:
+def choose(store: EpisodeStore, settings: RoundSettings, given: Sequence[LoggedEpisode]) -> Chosen:
     """What a round with these settings learns from, among the episodes given."""
-    people = settings.human_pairs > 0
-    accepted = {one.row.task.id: one.episode for one in given if people and is_accepted(one)}
-    judged = [_judged(one, accepted) if people else one for one in given]
-    reasons = [_unfit(one, settings.kind.reads_hidden) for one in judged]
+    graded_too = settings.human_pairs > 0
+    accepted = {one.row.task.id: one.episode for one in given if graded_too and is_accepted(one)}
+    people = preferred(store, settings, given, accepted)
+    if settings.kind is Algorithm.TURNS:  # it learns from nothing else
+        return Chosen((), Counter(), {}, people)
+    judged = [_judged(one, accepted) if graded_too else one for one in given]
+    reasons = [_unfit(one, settings.kind.reads_hidden, people.voted) for one in judged]
     fit = tuple(one for one, why in zip(judged, reasons, strict=True) if not why)
-    used = {one.row.task.id for one in fit}
-    learnable = [one for one in given if not _unlearnable(one.row)]
+    used = {one.row.task.id for one in fit} | {pair.task_id for pair in people.pairs}
     return Chosen(
         fit,
         Counter(why for why in reasons if why),
         {task_id: episode for task_id, episode in accepted.items() if task_id in used},
-        turn_pairs(learnable, forks) if people else [],
+        people,
     )
 
 
+def check_enough(settings: RoundSettings, chosen: Chosen) -> None:
+    """Nothing, if a round can begin with it. Raises: TrainingError saying what would help."""
+    if settings.kind is Algorithm.TURNS and not chosen.people.pairs:
+        raise TrainingError(_no_turn(chosen.people))
+    # Pairs from a file teach whole dialogues without an episode of this log.
+    suffices = settings.kind in (Algorithm.TURNS, Algorithm.MULTI_TURN_DPO) and chosen.people.pairs
+    if not chosen.episodes and not suffices:
+        raise TrainingError(_why_none(chosen.left_out) + turns_alone(chosen.people.pairs))
+
+
+def success_rate(chosen: Chosen) -> float | None:
+    """The share of the scored or graded episodes that have reward 1; None without any."""
+    rewards = chosen.rewards
+    return sum(reward >= 1 for reward in rewards) / len(rewards) if rewards else None
+
+
 def chosen_episodes(bench: Workbench) -> tuple[list[Episode], dict[str, TaskRow]]:
-    """The collected episodes in their order, and the tasks by id, those of `chosen_turns` too.
+    """The collected episodes in their order, and their tasks by id.
 
     An accepted artifact is the hidden information of its task here, and nowhere else.
     """
@@ -111,21 +140,25 @@ def chosen_episodes(bench: Workbench) -> tuple[list[Episode], dict[str, TaskRow]
     episodes = [store.episode(id) for id in found["episodes"]]
     grades = found["grades"]
     episodes = [graded(e, grades[e.id]) if e.id in grades else e for e in episodes]
-    tasks = {e.task_id for e in episodes} | {store.episode(id).task_id for id, *_ in found["turns"]}
-    rows = {id: store.task_row(id) for id in tasks}
-    for task_id, episode_id in found["accepted"].items():
-        rows[task_id] = with_accepted(rows[task_id], store.episode(episode_id))
-    return episodes, rows
+    rows = {id: store.task_row(id) for id in {e.task_id for e in episodes}}
+    return episodes, _with_accepted(bench, rows)
 
 
-def chosen_turns(bench: Workbench) -> list[PreferencePair]:
-    """The collected pairs of turns that people made."""
+def chosen_pairs(
+    bench: Workbench, level: PairLevel
+) -> tuple[list[PreferencePair], dict[str, TaskRow]]:
+    """The collected pairs of that level that people made, weighted, and their tasks by id."""
+    pairs, rows = recorded(bench.services.store, bench.settings, bench.result("collect"))
+    return [pair for pair in pairs if pair.level is level], _with_accepted(bench, rows)
+
+
+def _with_accepted(bench: Workbench, rows: Mapping[str, TaskRow]) -> dict[str, TaskRow]:
+    accepted = bench.result("collect")["accepted"]
     store = bench.services.store
-    pairs = []
-    for chosen_id, rejected_id, index in bench.result("collect")["turns"]:
-        chosen, rejected = store.episode(chosen_id), store.episode(rejected_id)
-        pairs.append(turn_pair(store.task_row(chosen.task_id), chosen, rejected, index))
-    return pairs
+    return {
+        id: with_accepted(row, store.episode(accepted[id])) if id in accepted else row
+        for id, row in rows.items()
+    }
 
 
 def logged_episodes(
@@ -134,20 +167,16 @@ def logged_episodes(
     """The log's episodes that the settings ask for, without some ids."""
     if not settings.use_log:
         return []
-    wanted = EpisodeFilter(
-        task_set=settings.from_tasks,
-        policy_id=settings.from_policy,
-        collaborator=settings.from_collaborator,
-        since=settings.since,
-        until=settings.until,
-    )
-    found = services.store.iter_episodes(wanted)
+    found = services.store.iter_episodes(log_filter(settings))
     return [one for one in found if one.episode.id not in without]
 
 
 def fresh_rows(services: Services, settings: RoundSettings) -> list[TaskRow]:
-    """The tasks of the new episodes, drawn by the round's seed. Raises: SweetError."""
-    if not settings.fresh_tasks:
+    """The tasks of the new episodes, drawn by the round's seed. Raises: SweetError.
+
+    None where the round would learn nothing from them.
+    """
+    if not settings.fresh_tasks or settings.kind is Algorithm.TURNS:
         return []
     rows = services.task_rows(settings.fresh_set)
     if rows and rows[0].task.split in HELD_OUT:
@@ -165,6 +194,8 @@ def _fresh(bench: Workbench) -> tuple[list[Episode], bool]:
     """
     settings, services = bench.settings, bench.services
     rows = fresh_rows(services, settings)
+    if not rows:
+        return [], False
     todo = list(assignments(rows, len(rows) * settings.fresh_per_task, settings.seed))
     policy = services.policy(settings.policy)
     plan = BatchPlan(
@@ -182,7 +213,6 @@ def _fresh(bench: Workbench) -> tuple[list[Episode], bool]:
         policy,
         todo,
         EpisodeFilter(policy_id=policy.id, since=begun),
-        progress=partial(bench.at, "collect"),
         batch_id=batch_id,
         stage="collect",
     )
@@ -202,30 +232,29 @@ def _judged(one: LoggedEpisode, accepted: Mapping[str, Episode]) -> LoggedEpisod
     return replace(one, row=row, episode=episode)
 
 
-def _unfit(one: LoggedEpisode, needs_hidden: bool) -> str:
+def _judged_by(episode: Episode) -> PairSource:
+    """Who said how good an episode is."""
+    return source_of(episode) if episode.reward else PairSource.VOTE
+
+
+def _unfit(one: LoggedEpisode, needs_hidden: bool, voted: Collection[str]) -> str:
     """Why an episode can't be learned from; empty where it can."""
     episode = one.episode
-    if why := _unlearnable(one.row):
+    if why := unlearnable(one.row):
         return why
     if episode.stop_reason is None:
         return "still in progress"
-    if episode.stop_reason is StopReason.REPLACED and episode.reward is None:
+    is_judged = episode.reward is not None or episode.id in voted
+    if episode.stop_reason is StopReason.REPLACED and not is_judged:
         return "replaced by an edit or a retry"
     if needs_hidden and one.row.hidden is None:
         return NO_HIDDEN
-    if episode.reward is None or not episode.turns:
+    if not is_judged or not episode.turns:
         return "no reward" if grade(one) is None else "only graded by a person"
     return ""
 
 
-def _unlearnable(row: TaskRow) -> str:
-    """Why nothing can be learned from a task; empty where something can."""
-    if row.task.split in HELD_OUT:
-        return "task held out for measuring"
-    return "" if row.task.kind is TaskKind.BACKEND else "web page"
-
-
-def why_none(left_out: Counter[str]) -> str:
+def _why_none(left_out: Counter[str]) -> str:
     """Why there is no episode to learn from, and what to do about it."""
     if not left_out:
         return (
@@ -242,11 +271,26 @@ def why_none(left_out: Counter[str]) -> str:
     return f"There is no episode to learn from. Left out: {listed}. {advice}"
 
 
-def _hash(episodes: Sequence[Episode], turns: Sequence[PreferencePair]) -> str:
+def _no_turn(people: Preferred) -> str:
+    """Why there is no pair of turns, and how people make one."""
+    listed = ", ".join(f"{n} {why}" for why, n in people.left_out.most_common())
+    return (
+        "There is no pair of turns to learn from. "
+        + (f"Left out: {listed}. " if listed else "")
+        + "Retry or rewrite a message and go on; like one message and dislike another at the same "
+        "place; vote on two episodes that differ in one message; import pairs; or choose another "
+        "algorithm."
+    )
+
+
+def _hash(episodes: Sequence[Episode], pairs: Sequence[PreferencePair]) -> str:
     """What was learned from, in 16 letters: tasks, messages, replies, rewards, preferences."""
     said: list[object] = [
-        [e.task_id, e.seed, [[t.action.raw, t.reply] for t in e.turns], reward_of(e)]
-        for e in episodes
+        [e.task_id, e.seed, _said(e.turns), e.reward.value if e.reward else None] for e in episodes
     ]
-    said += [[p.task_id, p.chosen[0].action.raw, p.rejected[0].action.raw] for p in turns]
+    said += [[p.task_id, p.weight, _said(p.chosen), _said(p.rejected)] for p in pairs]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def _said(turns: Sequence[Turn]) -> list[list[str | None]]:
+    return [[turn.action.raw, turn.reply] for turn in turns]

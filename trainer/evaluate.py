@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -22,26 +21,41 @@ from trainer.workbench import Result, Workbench
 
 
 def compare(bench: Workbench) -> Result:
-    """Figures of parent and child, and of the difference on the tasks that both were scored on."""
+    """Figures of parent and child, and of the difference on the tasks that both were scored on.
+
+    Asked to end early while the parent plays, the child plays what the parent has finished; asked
+    while the child plays, both are compared on what it has finished.
+    """
     settings, services = bench.settings, bench.services
     parent = services.registry.verified(settings.policy)
     child = _child(parent, str(bench.folder / "policy"), settings)
     rows = services.task_rows(settings.validation_set)
     rows = random.Random(settings.seed).sample(rows, min(settings.validation_n, len(rows)))
     todo = list(assignments(rows, len(rows), settings.seed))
-    played = []
+    played: list[list[Episode]] = []
+    left = todo
     with EpisodeStore.open(bench.folder / "evaluate.db") as store:
         store.add_tasks(rows)
         for version in (parent, child):
-            progress = partial(bench.at, f"evaluate {version.id}")
             seat = services.seated(version)
             wanted = EpisodeFilter(policy_id=version.id)
-            played.append(play(bench, store, seat, todo, wanted, progress=progress))
+            stage = f"evaluate {version.id}"
+            played.append(play(bench, store, seat, left, wanted, stage=stage))
+            known = {place(episode) for episode in played[-1]}
+            left = [one for one in left if (one.row.task.id, one.seed) in known]
+    both = [[e for e in some if place(e) in known] for some in played]
     return {
-        "parent": figures(played[0]),
-        "child": figures(played[1]),
-        **_difference(*played),
+        "parent": figures(both[0]),
+        "child": figures(both[1]),
+        "planned": len(todo),
+        **_difference(*both),
+        **({"ended_early": True} if len(left) < len(todo) else {}),
     }
+
+
+def place(episode: Episode) -> tuple[str, int]:
+    """What an episode is one of: its task and its seed."""
+    return episode.task_id, episode.seed
 
 
 def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
@@ -65,6 +79,8 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     if gain is None:
         return False, "not promoted: no validation task was scored for both"
     found = f"{gain:+.1%} success [{ci95[0]:+.1%}, {ci95[1]:+.1%}] on {compared['compared']} tasks"
+    if compared.get("ended_early"):
+        found += f" of {compared['planned']} (ended early, as asked)"
     if settings.promote == "never":
         return False, f"not promoted, as asked: {found}"
     reached = ci95[0] if settings.promote == "certain" else gain

@@ -43,7 +43,7 @@ from trainer.workbench import (
 __all__ = ["Jobs", "Preview", "StageProgress"]
 
 ROOT = Path(__file__).parents[1]
-KEEPABLE = ("collect", "critic", "candidates", "policy")
+KEEPABLE = ("collect", "critic", "candidates", "rank", "policy", "evaluate")
 END_S = 10.0  # how long a round may take to end by itself
 START_S = 30.0  # how long another start may take
 LOG_BYTES = 1_000_000  # of a log are read for its last lines
@@ -87,7 +87,7 @@ class Jobs:
         Raises: TrainingError where the round does not run, or its stage can't be cut short.
         """
         round = self._needed(id, "cut short")
-        if round.stage not in KEEPABLE:
+        if not can_keep(round):
             raise TrainingError(
                 f"The round {id} is at {round.stage}, which is not cut short. Stages that can be: "
                 f"{', '.join(KEEPABLE)}. Wait, or abort the round: it can be resumed."
@@ -204,6 +204,11 @@ class Jobs:
 
     def _folder(self, id: str) -> Path:
         return rounds_folder(self.services) / id
+
+
+def can_keep(round: Round) -> bool:
+    """Whether the stage that the round is at can be ended with what it has."""
+    return round.stage.partition(" ")[0] in KEEPABLE
 
 
 def _environment(settings: Settings) -> dict[str, str]:

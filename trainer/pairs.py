@@ -71,15 +71,29 @@ def episode_pairs(
     would help.
     """
     given = list(episodes)
-    groups = _scored(given, rows)
+    pairs = possible_pairs(given, rows, rules)
+    if not pairs:
+        raise TrainingError(why_no_pair(given, rows))
+    return pairs
+
+
+def possible_pairs(
+    episodes: Iterable[Episode],
+    rows: Mapping[str, TaskRow],
+    rules: Mapping[TaskKind, PairRule] = RULES,
+) -> list[PreferencePair]:
+    """The same, where none is no error. Raises: TrainingError for a task that is not in `rows`."""
     pairs: list[PreferencePair] = []
-    for (task_id, source), group in groups.items():
+    for (task_id, source), group in _scored(episodes, rows).items():
         task = rows[task_id].task
         rule = RATED if source is PairSource.HUMAN else rules[task.kind]
         pairs += [_pair(task, *sides) for sides in _sides(group, rule)]
-    if not pairs:
-        raise TrainingError(_why_none(len(given), groups))
     return pairs
+
+
+def why_no_pair(episodes: Sequence[Episode], rows: Mapping[str, TaskRow]) -> str:
+    """Why the episodes make no pair, and what would help."""
+    return _why_none(len(episodes), _scored(episodes, rows))
 
 
 def hidden_of(rows: Mapping[str, TaskRow], task_ids: Iterable[str]) -> dict[str, HiddenInfo]:
@@ -110,7 +124,7 @@ def source_of(episode: Episode) -> PairSource:
 
 
 def _scored(
-    episodes: Sequence[Episode], rows: Mapping[str, TaskRow]
+    episodes: Iterable[Episode], rows: Mapping[str, TaskRow]
 ) -> dict[_Group, list[Episode]]:
     """The episodes that can be in a pair, in groups: scored, with something said, each once."""
     usable = {e.id: e for e in episodes if e.reward is not None and e.turns}

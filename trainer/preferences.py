@@ -1,8 +1,8 @@
 """All preference pairs that the log holds: votes, likes and edits, outcomes, and imported ones.
 
 A vote makes a pair of whole episodes; where the two differ in one message of the agent only, a pair
-of that turn as well. Of several voters on a comparison the majority counts; without one there is
-no pair. A judge's votes make none: a model's opinion is not a person's.
+of that turn as well. Of several votes on the same two episodes the majority counts; without one
+there is no pair. A judge's votes make none: a model's opinion is not a person's.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from sweet.episode import observation_of
-from sweet.errors import TrainingError
 from sweet.exchange import imported_preferences
-from sweet.store import Choice, Comparison, EpisodeStore, Fork, LoggedEpisode, Vote, Voter
+from sweet.store import Choice, EpisodeStore, Fork, LoggedEpisode, Vote, Voter
 from sweet.types import (
     Episode,
     EpisodeFilter,
-    Observation,
     PairLevel,
     PairSource,
     PreferencePair,
     StopReason,
 )
 from trainer.opinions import grade, graded, turn_pair, turn_pairs
-from trainer.pairs import episode_pairs
+from trainer.pairs import possible_pairs
 
 WON, LOST = 1.0, 0.0
 _OVER = (StopReason.ANSWERED, StopReason.TURN_LIMIT)
@@ -47,7 +45,7 @@ def preference_pairs(
     for task_id in store.task_ids(wanted):
         logged = list(store.iter_episodes(replace(wanted, task_id=task_id)))
         yield from turn_pairs(logged, forks.get(task_id, ()))
-        yield from _outcome_pairs(logged)
+        yield from outcome_pairs(logged)
     if wanted == EpisodeFilter():
         yield from imported_preferences(store)
 
@@ -55,19 +53,36 @@ def preference_pairs(
 def vote_pairs(
     store: EpisodeStore, wanted: EpisodeFilter | None = None, *, blind_only: bool = False
 ) -> Iterator[PreferencePair]:
-    """The pairs that people's votes make, in the order of the first vote on each comparison."""
-    comparisons: dict[str, Comparison] = {}
-    cast: dict[str, Counter[Choice]] = {}
+    """The pairs that people's votes make, in the order of the first vote on each two episodes."""
+    cast: dict[tuple[str, str], Counter[str]] = {}
     for vote in store.iter_votes(wanted):
         if _counts(vote, blind_only):
-            comparisons[vote.comparison.id] = vote.comparison
-            cast.setdefault(vote.comparison.id, Counter())[vote.choice] += 1
-    for id, votes in cast.items():
-        ahead = votes[Choice.LEFT] - votes[Choice.RIGHT]
+            left, right = vote.comparison.left, vote.comparison.right
+            winner = left if vote.choice is Choice.LEFT else right
+            sides = (left, right) if left < right else (right, left)  # compared more than once
+            cast.setdefault(sides, Counter())[winner] += 1
+    for (one, other), votes in cast.items():
+        ahead = votes[one] - votes[other]
         if ahead:
-            sides = comparisons[id].left, comparisons[id].right
-            winner, loser = sides if ahead > 0 else sides[::-1]
-            yield from _voted(store.whole_episode(winner), store.whole_episode(loser))
+            winner, loser = (one, other) if ahead > 0 else (other, one)
+            better, worse = store.whole_episode(winner), store.whole_episode(loser)
+            if better.episode.turns and worse.episode.turns:
+                yield voted_pair(better, worse)
+                yield from _voted_turn(better, worse)
+
+
+def voted_pair(chosen: LoggedEpisode, rejected: LoggedEpisode) -> PreferencePair:
+    """The pair of two whole episodes that votes make."""
+    return PreferencePair(
+        task_id=chosen.row.task.id,
+        level=PairLevel.TRAJECTORY,
+        observation=observation_of(chosen.row.task, replace(chosen.episode, turns=())),
+        chosen=chosen.episode.turns,
+        rejected=rejected.episode.turns,
+        scores=(WON, LOST),
+        source=PairSource.VOTE,
+        episode_ids=(chosen.episode.id, rejected.episode.id),
+    )
 
 
 def _counts(vote: Vote, blind_only: bool) -> bool:
@@ -75,26 +90,11 @@ def _counts(vote: Vote, blind_only: bool) -> bool:
     return is_decided and vote.by is Voter.PERSON and (vote.was_blind or not blind_only)
 
 
-def _voted(chosen: LoggedEpisode, rejected: LoggedEpisode) -> Iterator[PreferencePair]:
-    if not chosen.episode.turns or not rejected.episode.turns:
-        return
-    yield PreferencePair(
-        task_id=chosen.row.task.id,
-        level=PairLevel.TRAJECTORY,
-        observation=_before(chosen),
-        chosen=chosen.episode.turns,
-        rejected=rejected.episode.turns,
-        scores=(WON, LOST),
-        source=PairSource.HUMAN,
-        episode_ids=(chosen.episode.id, rejected.episode.id),
-    )
+def _voted_turn(chosen: LoggedEpisode, rejected: LoggedEpisode) -> Iterator[PreferencePair]:
     index = _only_difference(chosen.episode, rejected.episode)
     if index is not None:
-        yield turn_pair(chosen.row, chosen.episode, rejected.episode, index)
-
-
-def _before(one: LoggedEpisode) -> Observation:
-    return observation_of(one.row.task, replace(one.episode, turns=()))
+        pair = turn_pair(chosen.row, chosen.episode, rejected.episode, index)
+        yield replace(pair, source=PairSource.VOTE)
 
 
 def _only_difference(one: Episode, other: Episode) -> int | None:
@@ -112,15 +112,12 @@ def _only_difference(one: Episode, other: Episode) -> int | None:
     return differ[0]
 
 
-def _outcome_pairs(logged: Iterable[LoggedEpisode]) -> list[PreferencePair]:
-    """The pairs that rewards and grades make of one task's episodes; none is no error here."""
+def outcome_pairs(logged: Iterable[LoggedEpisode]) -> list[PreferencePair]:
+    """The pairs that rewards and grades make of episodes; none is no error here."""
     given = [one for one in logged if one.episode.stop_reason in _OVER]
     rows = {one.row.task.id: one.row for one in given}
     grades = [(one, grade(one)) for one in given]
     episodes = [
         one.episode if value is None else graded(one.episode, value) for one, value in grades
     ]
-    try:
-        return episode_pairs(episodes, rows)
-    except TrainingError:
-        return []
+    return possible_pairs(episodes, rows)

@@ -15,20 +15,28 @@ from trainer.workbench import Result, Workbench
 
 
 def rank(bench: Workbench) -> Result:
-    """Scores of all candidates, pairs of them, and the advantages of what was logged."""
+    """Scores of all candidates, pairs of them, and the advantages of what was logged.
+
+    Asked to end early, it is that of the episodes ranked by then.
+    """
     episodes, rows = chosen_episodes(bench)
     drawn = candidates_of(bench)
     critic = ranking_critic(bench.services, bench.settings, bench.folder)
     ranked: dict[str, list[Result]] = {}
     some = [episode for episode in episodes if episode.id in drawn]
-    for done, episode in enumerate(some, start=1):
+    done, is_over = 0, False
+    while done < len(some) and not is_over:
+        episode = some[done]
         turns = drawn[episode.id]
         scores = critic.scores(rows[episode.task_id], episode, turns)
-        bench.at("rank", done, len(some))
         if scores is not None:
             ranked[episode.id] = _ranked(bench, episode, turns, scores)
+        done += 1
+        is_over = bench.at("rank", done, len(some))
+    is_cut = done < len(some)
     # A judge is asked about no more than the episodes that it ranked: each answer costs a call.
-    judged = some if bench.settings.kind is Algorithm.JUDGE else episodes
+    is_brief = is_cut or bench.settings.kind is Algorithm.JUDGE
+    judged = some[:done] if is_brief else episodes
     advantages = critic.advantages(rows, judged)
     store, name = bench.services.store, f"round {bench.id}"
     for episode, values in zip(judged, advantages, strict=True):
@@ -38,11 +46,14 @@ def rank(bench: Workbench) -> Result:
         store.add_candidates(episode_id, name, ranked_turns(drawn[episode_id], of_turns))
     every = [turn for turns in ranked.values() for turn in turns]
     return {
+        "ranked": done,
+        "planned": len(some),
         "pairs": sum(len(turn["pairs"]) for turn in every),
         "without_score": sum(score is None for turn in every for score in turn["scores"]),
-        "too_long": len(some) - len(ranked),
+        "too_long": done - len(ranked),
         "with_advantages": sum(values is not None for values in advantages),
         "episodes": ranked,
+        **({"ended_early": True} if is_cut else {}),
     }
 
 

@@ -9,9 +9,6 @@ that was killed and resumed ends with the same figures.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -20,19 +17,19 @@ import torch
 from sweet.errors import SweetError
 from sweet.services import Services
 from sweet.store import Round
-from sweet.types import PairSource, PolicyVersion, PreferencePair, TaskRow
+from sweet.types import PolicyVersion
 from trainer.baselines import fit_successes, fit_whole_episodes
-from trainer.candidates import Candidate
-from trainer.collect import chosen_episodes, chosen_turns, collect
+from trainer.collect import chosen_episodes, collect
 from trainer.critics import open_learner, parent_of, style_of, trained_critic
-from trainer.draws import candidates_of, draw_candidates
+from trainer.draws import draw_candidates
 from trainer.evaluate import compare, verdict
 from trainer.fit import FitSettings
 from trainer.learner import Learner
-from trainer.pairs import episode_pairs
-from trainer.policy import PairTree, PolicySettings, fit_policy, pair_tree
+from trainer.pairing import collected_pairs, pair_up
+from trainer.policy import PolicySettings, fit_policy
 from trainer.rank import rank
 from trainer.settings import Algorithm, RoundSettings
+from trainer.turns import trees_by_source
 from trainer.workbench import Result, Workbench, only_round
 
 
@@ -65,7 +62,7 @@ def _run(bench: Workbench) -> Round:
     torch.set_num_threads(bench.settings.threads)
     stages = {
         "collect": collect,
-        "pairs": _pairs,
+        "pairs": pair_up,
         "critic": _critic,
         "candidates": draw_candidates,
         "rank": rank,
@@ -84,23 +81,11 @@ def _run(bench: Workbench) -> Round:
     )
 
 
-def _pairs(bench: Workbench) -> Result:
-    pairs = _whole_pairs(bench)
-    return {
-        "pairs": len(pairs),
-        "by_source": dict(Counter(pair.source for pair in pairs)),
-        "turn_pairs": len(chosen_turns(bench)),
-        "tasks": len({pair.task_id for pair in pairs}),
-        "episodes": [pair.episode_ids for pair in pairs],
-    }
-
-
 def _critic(bench: Workbench) -> Result:
     settings = bench.settings
-    _, rows = chosen_episodes(bench)
+    pairs, rows = collected_pairs(bench)
     critic = trained_critic(bench.services, settings)
     how = FitSettings(*settings.critic_training, settings.seed)
-    pairs = _whole_pairs(bench)
     checkpoint = bench.folder / "critic.pt"
     epochs = critic.fit(pairs, rows, how, checkpoint=checkpoint, report=bench.reporter("critic"))
     critic.learner.save(bench.folder / "critic")
@@ -108,55 +93,24 @@ def _critic(bench: Workbench) -> Result:
 
 
 def _turn_by_turn(bench: Workbench) -> Result:
-    episodes, rows = chosen_episodes(bench)
-    ranked, drawn = bench.result("rank")["episodes"], candidates_of(bench)
     settings = bench.settings
     learner, style = open_learner(bench.services, settings), style_of(bench.services, settings)
-    trees = []
-    for episode in (e for e in episodes if e.id in ranked):
-        turns = [
-            [(candidates[chosen], candidates[rejected]) for chosen, rejected in turn["pairs"]]
-            for candidates, turn in zip(drawn[episode.id], ranked[episode.id], strict=True)
-        ]
-        trees.append(pair_tree(learner, style, rows[episode.task_id], episode, turns))
+    trees = trees_by_source(bench, learner, style)
     loss = PolicySettings(settings.policy_beta, settings.policy_nll)
-    by_source = {
-        PairSource.CRITIC: [tree for tree in trees if tree],
-        PairSource.HUMAN: _human_trees(bench, learner, style, rows),
-    }
-    fit = partial(fit_policy, learner, list(chain(*by_source.values())), loss)
-    counts = {source: sum(len(t.pairs) for t in some) for source, some in by_source.items()}
+    fit = partial(fit_policy, learner, list(chain(*trees.values())), loss)
+    counts = {source: sum(len(tree.pairs) for tree in some) for source, some in trees.items()}
     return {**_trained(bench, learner, fit), "by_source": counts}
 
 
-def _human_trees(
-    bench: Workbench, learner: Learner, style: str, rows: Mapping[str, TaskRow]
-) -> list[PairTree]:
-    """The pairs of turns that people made, as branches of the episodes that they went on with."""
-    by_episode: dict[str, list[PreferencePair]] = {}
-    for pair in chosen_turns(bench):
-        by_episode.setdefault(str(pair.episode_ids[0]), []).append(pair)
-    trees = []
-    for episode_id, pairs in by_episode.items():
-        episode = bench.services.store.episode(episode_id)
-        turns: list[list[tuple[Candidate, Candidate]]] = [[] for _ in episode.turns]
-        for pair in pairs:
-            chosen, rejected = (Candidate(s[0].action.raw) for s in (pair.chosen, pair.rejected))
-            turns[pair.chosen[0].index].append((chosen, rejected))
-        row, weight = rows[episode.task_id], bench.settings.human_pairs
-        trees.append(pair_tree(learner, style, row, episode, turns, weight))
-    return [tree for tree in trees if tree]
-
-
 def _multi_turn_dpo(bench: Workbench) -> Result:
-    _, rows = chosen_episodes(bench)
+    pairs, rows = collected_pairs(bench)
     settings = bench.settings
     learner = open_learner(bench.services, settings)
     fit = partial(
         fit_whole_episodes,
         learner,
         style_of(bench.services, settings),
-        _whole_pairs(bench),
+        pairs,
         rows,
         beta=settings.policy_beta,
         nll_coefficient=settings.policy_nll,
@@ -215,10 +169,3 @@ def _registered(bench: Workbench) -> PolicyVersion | None:
     registry = bench.services.registry
     trained = (v for v in registry.versions() if v.parent_id)
     return next((v for v in trained if registry.manifest(v.id).round_id == bench.id), None)
-
-
-def _whole_pairs(bench: Workbench) -> list[PreferencePair]:
-    """The pairs of episodes; those by people's grades weigh as the settings say."""
-    human, weight = PairSource.HUMAN, bench.settings.human_pairs
-    pairs = episode_pairs(*chosen_episodes(bench))
-    return [replace(p, weight=weight) if p.source is human else p for p in pairs]

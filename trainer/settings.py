@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sweet.errors import ConfigError
+from sweet.types import PairLevel, PairSource
 
 
 class Algorithm(StrEnum):
@@ -19,11 +20,12 @@ class Algorithm(StrEnum):
     JUDGE = "sweet-judge"  # ranks by the scores of a model that is asked for them
     MULTI_TURN_DPO = "mtdpo"  # DPO on whole episodes
     REJECTION = "rft"  # fine-tuning on successful episodes
+    TURNS = "turns"  # DPO on the single turns that people preferred
 
     @property
     def ranks_candidates(self) -> bool:
         """Whether it is one of SWEET-RL's."""
-        return self not in (Algorithm.MULTI_TURN_DPO, Algorithm.REJECTION)
+        return self not in (Algorithm.MULTI_TURN_DPO, Algorithm.REJECTION, Algorithm.TURNS)
 
     @property
     def trains_critic(self) -> bool:
@@ -36,9 +38,16 @@ class Algorithm(StrEnum):
         return self.ranks_candidates and self is not Algorithm.NO_HIDDEN
 
     @property
+    def pair_levels(self) -> frozenset[PairLevel]:
+        """Which of the pairs that people made it learns from."""
+        whole = self.trains_critic or self is Algorithm.MULTI_TURN_DPO
+        turns = self.ranks_candidates or self is Algorithm.TURNS
+        return frozenset([*[PairLevel.TRAJECTORY] * whole, *[PairLevel.TURN] * turns])
+
+    @property
     def stages(self) -> tuple[str, ...]:
         """What a round goes through, in order."""
-        pairs = ("pairs",) if self.trains_critic or self is Algorithm.MULTI_TURN_DPO else ()
+        pairs = ("pairs",) if PairLevel.TRAJECTORY in self.pair_levels else ()
         critic = ("critic",) if self.trains_critic else ()
         ranking = ("candidates", "rank") if self.ranks_candidates else ()
         return ("collect", *pairs, *critic, *ranking, "policy", "evaluate", "register")
@@ -65,7 +74,7 @@ class RoundSettings:
 
     algorithm: str = _setting(
         "sweet",
-        "sweet, sweet-nohidden, sweet-untrained, sweet-value, sweet-judge, mtdpo or rft",
+        "sweet, sweet-nohidden, sweet-untrained, sweet-value, sweet-judge, mtdpo, rft or turns",
     )
     policy: str = _setting("", "the version to start from; default: the one served now")
     seed: int = _setting(0, "the same seed and episodes, the same figures")
@@ -84,9 +93,14 @@ class RoundSettings:
     fresh_per_task: int = _setting(4, "new episodes a task")  # arXiv:2503.15478: 3 or 6 a task
     fresh_set: str = _setting("mini-backend/train", "the task set of the new episodes")
     concurrency: int = _setting(32, "simulated episodes at once")  # as many as an engine batches
+
+    # What people preferred.
     human_pairs: float = _setting(
-        1.0, "weight of what people preferred (ratings, edits, retries, likes); 0: left out"
+        1.0, "weight of pairs by grades, likes, edits and retries; 0: all of these are left out"
     )
+    vote_pairs: float = _setting(1.0, "weight of pairs by votes on two episodes; 0: left out")
+    blind_votes: bool = _setting(False, "count only votes of people who did not see the names")
+    imported_pairs: float = _setting(1.0, "weight of pairs that were imported; 0: left out")
 
     tuning: str = _setting("lora", "lora, or full: all weights of critic and policy, in float32")
     lora_rank: int = _setting(16, "of a new adapter, on all linear layers")
@@ -145,6 +159,15 @@ class RoundSettings:
     def as_dict(self) -> dict[str, Any]:
         """Name and value of each."""
         return asdict(self)
+
+    def weight_of(self, source: PairSource) -> float:
+        """How much a pair counts in training, by who preferred its better side."""
+        weights = {
+            PairSource.HUMAN: self.human_pairs,
+            PairSource.VOTE: self.vote_pairs,
+            PairSource.IMPORTED: self.imported_pairs,
+        }
+        return weights.get(source, 1.0)
 
     @property
     def kind(self) -> Algorithm:

@@ -13,7 +13,6 @@ from sweet.store import EpisodeStore
 from sweet.types import Episode, EpisodeFilter, StopReason
 from trainer.workbench import Workbench
 
-Progress = Callable[[int, int], object]
 ASK_S = 0.5  # how soon it is seen that a stage is to end with what it has
 
 
@@ -24,9 +23,8 @@ def play(
     todo: Sequence[Assignment],
     wanted: EpisodeFilter,
     *,
-    progress: Progress,
+    stage: str,
     batch_id: str | None = None,
-    stage: str = "",
 ) -> list[Episode]:
     """The finished episode of each assignment, in their order, those that failed included.
 
@@ -36,25 +34,29 @@ def play(
     done = finished(store, wanted)
     left = [assignment for assignment in todo if _key(assignment) not in done]
     known = len(todo) - len(left)
-    progress(known, len(todo))
+    bench.at(stage, known, len(todo))
 
-    def progress_of_all(played: int, _: int) -> None:
-        progress(known + played, len(todo))
+    def progress(played: int) -> None:
+        bench.at(stage, known + played, len(todo))
 
     if left:
-        played = _played(bench, store, policy, left, progress_of_all, batch_id, stage)
-        done |= asyncio.run(played)
+        done |= asyncio.run(_played(bench, store, policy, left, progress, batch_id, stage))
     return [done[_key(assignment)] for assignment in todo if _key(assignment) in done]
 
 
 def finished(store: EpisodeStore, wanted: EpisodeFilter) -> dict[tuple[str, int], Episode]:
-    """The episodes that `wanted` lets through and that were played to their end, by task and seed.
+    """The episodes that `wanted` lets through and that came to their end, by task and seed.
 
-    One that was stopped on the way is played again.
+    One that was stopped on the way, or was over but not scored when the round was killed, is
+    played again.
     """
     episodes = (one.episode for one in store.iter_episodes(wanted))
-    on_the_way = (None, StopReason.STOPPED)
-    return {(e.task_id, e.seed): e for e in episodes if e.stop_reason not in on_the_way}
+    return {(e.task_id, e.seed): e for e in episodes if _came_to_its_end(e)}
+
+
+def _came_to_its_end(episode: Episode) -> bool:
+    scored = episode.stop_reason in (StopReason.ANSWERED, StopReason.TURN_LIMIT)
+    return episode.evaluation is not None if scored else episode.stop_reason is StopReason.FAILED
 
 
 async def _played(
@@ -62,7 +64,7 @@ async def _played(
     store: EpisodeStore,
     policy: EnginePolicy,
     left: Sequence[Assignment],
-    progress: Progress,
+    progress: Callable[[int], object],
     batch_id: str | None,
     stage: str,
 ) -> dict[tuple[str, int], Episode]:
@@ -86,7 +88,7 @@ async def _played(
             if outcome.episode.stop_reason is StopReason.STOPPED:
                 continue
             played[_key(outcome.assignment)] = outcome.episode
-            progress(len(played), len(left))
+            progress(len(played))
     finally:
         asking.cancel()
     if len(played) < len(left) and not stop.is_set():
@@ -98,7 +100,7 @@ async def _played(
 
 
 async def _stop_when_asked(bench: Workbench, stage: str, stop: asyncio.Event) -> None:
-    while stage and not stop.is_set():
+    while not stop.is_set():
         with suppress(StoreError):  # a log that is busy now is asked again
             if await asyncio.to_thread(bench.is_to_end, stage):
                 stop.set()

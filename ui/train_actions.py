@@ -18,7 +18,7 @@ from sweet.registry import Manifest
 from sweet.services import Services
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion
-from trainer.jobs import KEEPABLE, Jobs
+from trainer.jobs import Jobs, can_keep
 from trainer.schedule import Schedule, ScheduleState
 from trainer.settings import RoundSettings
 from ui import train_form, train_history, train_plots, train_round
@@ -246,7 +246,7 @@ def _round(desk: Desk, view: TrainView, one: Round) -> Shown:
     can_resume = one.state in (RoundState.LOST, RoundState.FAILED)
     return Shown(
         progress=train_round.round_panel(one, desk.jobs.progress(one.id), address),
-        keep=gr.update(visible=is_running, interactive=one.stage in KEEPABLE),
+        keep=gr.update(visible=is_running, interactive=can_keep(one)),
         abort=gr.update(visible=is_running),
         resume=gr.update(visible=can_resume),
         plots=train_plots.plots(desk.services.store.metrics(one.id)),

@@ -27,7 +27,7 @@ _SHOWN_RESULTS = {
     "pairs": ("pairs", "tasks"),
     "critic": ("loss", "accuracy"),
     "candidates": ("drawn", "different"),
-    "rank": ("pairs", "too_long"),
+    "rank": ("ranked", "pairs", "too_long"),
     "policy": ("loss", "margin", "accuracy"),
     "evaluate": ("compared",),
     "register": ("version",),
@@ -102,7 +102,7 @@ def _stage(stage: StageProgress, one: Round) -> str:
     state = stage.state
     count = f"{stage.done:,}/{stage.total:,}" if stage.total else ""
     name = _STAGES.get(stage.name, stage.name)
-    is_ending = state == "running" and one.keep_stage == stage.name
+    is_ending = state == "running" and one.keep_stage == one.stage
     notes = (stage.note, "ended early" * stage.ended_early, "ends with what it has" * is_ending)
     note = "".join(f' <span class="meta">{esc(text)}</span>' for text in notes if text)
     current = ' aria-current="step"' if state == "running" else ""
@@ -139,6 +139,9 @@ def _bar(stage: StageProgress) -> str:
 def _gave(stage: StageProgress) -> str:
     result = stage.result or {}
     shown = [(n, result[n]) for n in _SHOWN_RESULTS.get(stage.name, ()) if n in result]
+    if stage.ended_early and shown and "planned" in result:
+        (name, reached), *others = shown  # what was reached comes first
+        shown = [(name, f"{reached} of {result['planned']}"), *others]
     return esc(" · ".join(f"{name.replace('_', ' ')} {_value(name, v)}" for name, v in shown))
 
 

@@ -57,7 +57,7 @@ def test_a_vote_makes_a_pair_of_whole_episodes(store) -> None:
     (pair,) = vote_pairs(store)
     assert sides([pair]) == [(PairLevel.TRAJECTORY, short.id, long.id)]
     assert (pair.chosen, pair.rejected) == (short.turns, long.turns)
-    assert (pair.source, pair.scores) == (PairSource.HUMAN, (1.0, 0.0))
+    assert (pair.source, pair.scores) == (PairSource.VOTE, (1.0, 0.0))
     assert pair.observation.exchanges == ()
     assert pair.observation.turns_left == 10
 
@@ -67,6 +67,7 @@ def test_where_one_message_differs_it_makes_a_pair_of_that_turn_too(store) -> No
     voted(store, good, bad, "ann")
     whole, turn = vote_pairs(store)
     assert (whole.level, turn.level) == (PairLevel.TRAJECTORY, PairLevel.TURN)
+    assert whole.source is turn.source is PairSource.VOTE
     assert [t.index for t in (*turn.chosen, *turn.rejected)] == [1, 1]
     assert len(turn.observation.exchanges) == 1
 
@@ -93,6 +94,15 @@ def test_the_majority_of_people_counts_and_a_draw_makes_no_pair(store) -> None:
     assert list(vote_pairs(store)) == []
 
 
+def test_votes_on_two_comparisons_of_the_same_episodes_are_one_count(store) -> None:
+    one, two = played(store, "a", "One?"), played(store, "b", "Two?", "Three?")
+    voted(store, one, two, "ann", "bob")
+    voted(store, two, one, "cid")
+    assert [pair.episode_ids for pair in vote_pairs(store)] == [(one.id, two.id)]
+    voted(store, two, one, "dan")
+    assert list(vote_pairs(store)) == []
+
+
 def test_a_judge_is_no_person_and_an_open_vote_can_be_left_out(store) -> None:
     one, two = played(store, "a", "One?"), played(store, "b", "Two?", "Three?")
     voted(store, one, two, "judge:m", by=Voter.JUDGE)
@@ -111,7 +121,7 @@ def test_all_that_the_log_holds_is_given_once(store, tmp_path: Path) -> None:
     store.add_feedback(Feedback(bad.id, 0, -1.0))
     found = list(preference_pairs(store))
     assert [(pair.level, pair.source) for pair in found] == [
-        (PairLevel.TRAJECTORY, PairSource.HUMAN),
+        (PairLevel.TRAJECTORY, PairSource.VOTE),
         (PairLevel.TURN, PairSource.HUMAN),
         (PairLevel.TRAJECTORY, PairSource.OUTCOME),
     ]
@@ -126,7 +136,7 @@ def test_all_that_the_log_holds_is_given_once(store, tmp_path: Path) -> None:
     assert list(preference_pairs(store, EpisodeFilter(task_set="none"))) == []
     one_side = list(preference_pairs(store, EpisodeFilter(policy_id="a")))
     assert [(pair.level, pair.source) for pair in one_side] == [
-        (PairLevel.TRAJECTORY, PairSource.HUMAN)
+        (PairLevel.TRAJECTORY, PairSource.VOTE)
     ]
 
 
