@@ -41,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    pretrain = commands.add_parser("pretrain", help="make the embedded model from nothing")
-    pretrain.add_argument("--out", type=Path, default=Path("build/embedded"))
+    pretrain = commands.add_parser("pretrain", help="make an embedded model from nothing")
+    pretrain.add_argument("--out", type=Path, help="default: build/embedded-KIND")
     pretrain.add_argument("--threads", type=int, default=2, help="CPU threads")
     pretrain.add_argument("--device", default="cpu", help="cpu or cuda")
     pretrain.add_argument("--stop-after", type=int, help="end after so many steps, to go on later")
@@ -69,7 +69,8 @@ def _settings_options(parser: argparse.ArgumentParser) -> None:
 
     for field in fields(PretrainSettings):
         option = "--" + field.name.replace("_", "-")
-        parser.add_argument(option, type=type(field.default), default=field.default)
+        about = f"default: {field.default}, or the kind's own"
+        parser.add_argument(option, type=type(field.default), metavar="…", help=about)
 
 
 def _round_options(parser: argparse.ArgumentParser) -> None:
@@ -176,12 +177,14 @@ def _round(args: argparse.Namespace) -> None:
 def _pretrain(args: argparse.Namespace) -> None:
     import torch
 
-    from trainer.pretraining.pretrain import PretrainSettings, pretrain
+    from trainer.pretraining.pretrain import PretrainSettings, pretrain, settings_for
 
     torch.set_num_threads(args.threads)
-    chosen = {f.name: getattr(args, f.name) for f in fields(PretrainSettings)}
-    settings = PretrainSettings(**chosen)
-    print(pretrain(args.out, settings, device=args.device, stop_after=args.stop_after))
+    given = {f.name: getattr(args, f.name) for f in fields(PretrainSettings)}
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = settings_for(**{"kind": "backend", **given})
+    out = args.out or Path("build") / f"embedded-{settings.kind}"
+    print(pretrain(out, settings, device=args.device, stop_after=args.stop_after))
 
 
 def _measure(args: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from trainer.encoding import (
     turn_map,
 )
 from trainer.losses import Tokens, turn_advantages
-from trainer.pretraining.pretrain import encode as encode_demonstration
+from trainer.pretraining.rows import encode as encode_demonstration
 from trainer.pretraining.tokenizer import CHAT_TEMPLATE
 
 CHATML = (

@@ -87,14 +87,14 @@ def random_spec(rng: random.Random) -> Spec:
         if luck < 0.45:
             family = rng.choice(families())
         else:
-            made_up = [_made_up_word(rng) for _ in range(rng.randint(1, 2))]
+            made_up = [made_up_word(rng) for _ in range(rng.randint(1, 2))]
             family = compose(rng, training_things(), made_up if luck > 0.62 else ())
         spec = draw_spec(family, rng)
         if split_of(spec) == "train":
             return spec
 
 
-def _made_up_word(rng: random.Random) -> str:
+def made_up_word(rng: random.Random) -> str:
     """Letters in an order that words might have: syllables with an open or a closed end."""
     consonants = sorted(set(string.ascii_lowercase) - set("aeiou"))
     word = rng.choice("aeiou") if rng.random() < 0.2 else ""
@@ -102,7 +102,7 @@ def _made_up_word(rng: random.Random) -> str:
         onset = "".join(rng.choices(consonants, k=1 + (rng.random() < 0.2)))
         coda = rng.choice(consonants) if rng.random() < 0.45 else ""
         word += onset + rng.choice("aeiou") + rng.choice(("", "", "", *"aeiou")) + coda
-    return word if word not in keyword.kwlist else _made_up_word(rng)
+    return word if word not in keyword.kwlist else made_up_word(rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class _Making:
         elif rng.random() < 0.1:
             reply = f"{rng.choice(OPENERS)} {reply}"
         if rng.random() < 0.05:
-            reply = _with_slip(reply, rng)
+            reply = with_slip(reply, rng)
         return reply, f"Noted: {', '.join(facts)}." if facts else "I see."
 
     def _assume(self, key: str) -> str:
@@ -311,7 +311,7 @@ class _Making:
         )
 
 
-def _with_slip(text: str, rng: random.Random) -> str:
+def with_slip(text: str, rng: random.Random) -> str:
     """`text` with a letter of one longer word lost."""
     words = text.split(" ")
     long = [i for i, w in enumerate(words) if len(w) > 4 and w.isalpha()]

@@ -1,9 +1,9 @@
-"""Makes the embedded model from nothing: tokenizer, a small Llama, demonstrations, safetensors.
+"""Makes an embedded model from nothing: tokenizer, a small Llama, demonstrations, safetensors.
 
 Departures from the usual recipe, none tried alone: dialogues are made on the fly and never repeat;
 Muon for the matrices and AdamW for the rest; a long decay, since numbers are copied exactly only
 at low rates; mostly careful agents, and at the end the quality that the shipped policy should have.
-Notes and answers weigh more than questions, and numbers that nobody told have no weight.
+What a model learns from is a course of its own: `functions` and `pages`.
 A run stopped at any point goes on from its last checkpoint, with the same batches.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +21,39 @@ from torch.nn import functional as F
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from sweet.tasks.mini_backend import draw_spec, reference, split_of
-from sweet.tasks.mini_families import families
-from sweet.types import Message
+from sweet.errors import ConfigError
+from sweet.types import TaskKind
+from trainer.pretraining import functions, page_tokenizer, pages, tokenizer
 from trainer.pretraining.attention import register
-from trainer.pretraining.demonstrations import (
-    CAREFUL,
-    HASTY,
-    MEDIUM,
-    Style,
-    demonstrate,
-    dialogue,
-    random_spec,
-)
-from trainer.pretraining.tokenizer import build_tokenizer
+from trainer.pretraining.rows import Batch, Row, pad_rows
 
-ASKING, EXACT = 1.0, 3.0  # weights in the loss
-LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
-SHIP = ((CAREFUL, 0.15), (MEDIUM, 0.35), (HASTY, 0.50))
-"""How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
-COPY = ((CAREFUL, 1.0),)
-"""Beside the last: notes and answers alone are learned from them, so that copying stays exact while
-what is asked gets worse."""
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a model learns: its tokenizer, its dialogues as rows, and how far it is.
+
+    `settings` are those of its full run that differ from the usual ones.
+    """
+
+    build_tokenizer: Callable[[int], PreTrainedTokenizerFast]
+    row: Callable[[PreTrainedTokenizerFast, str, float, random.Random], Row]
+    figures: Callable[[LlamaForCausalLM, PreTrainedTokenizerFast], dict[str, float]]
+    settings: Mapping[str, int | float] = field(default_factory=dict)
+
+
+COURSES = {
+    TaskKind.BACKEND.value: Course(tokenizer.build_tokenizer, functions.row, functions.figures),
+    TaskKind.FRONTEND.value: Course(
+        page_tokenizer.build_tokenizer, pages.row, pages.figures, pages.SETTINGS
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PretrainSettings:
     """The size of the model and of the run."""
 
+    kind: str = TaskKind.BACKEND.value  # the tasks that the model is for
     hidden: int = 160
     layers: int = 5
     heads: int = 5
@@ -66,13 +71,21 @@ class PretrainSettings:
     seed: int = 0
     checkpoint_every: int = 100
 
+    @property
+    def course(self) -> Course:
+        """What the model learns."""
+        return COURSES[self.kind]
 
-@dataclass(slots=True)
-class Batch:
-    """Token ids (B, T) and each token's weight in the loss (B, T), 0 where nothing is trained."""
 
-    ids: torch.Tensor
-    weights: torch.Tensor
+def settings_for(kind: str, **given: float) -> PretrainSettings:
+    """The settings of a full run for that kind of tasks, with those given in their place.
+
+    Raises: ConfigError for an unknown kind.
+    """
+    if kind not in COURSES:
+        raise ConfigError(f"--kind is {kind!r}; it must be one of {', '.join(COURSES)}.")
+    values: dict[str, Any] = {**COURSES[kind].settings, **given}
+    return PretrainSettings(kind=kind, **values)
 
 
 def pretrain(
@@ -96,10 +109,11 @@ def pretrain(
         done = step + 1
         if done % settings.checkpoint_every == 0 or done == last:
             _checkpoint(out, model, optimizers, done)
-            figures = {"step": done, "loss": loss, **measure(model, tokenizer)}
+            reached = settings.course.figures(model, tokenizer)
+            figures = {"step": done, "loss": loss, **reached}
             with (out / "log.jsonl").open("a") as log:
                 log.write(json.dumps(figures) + "\n")
-            bar.set_postfix(loss=f"{loss:.3f}", answers=f"{figures['answers_right']:.2f}")
+            bar.set_postfix({name: f"{value:.2f}" for name, value in reached.items()})
     (out / "settings.json").write_text(json.dumps(asdict(settings), indent=2) + "\n")
     model.save_pretrained(out)
     return out
@@ -108,7 +122,7 @@ def pretrain(
 def _tokenizer(out: Path, settings: PretrainSettings) -> PreTrainedTokenizerFast:
     """The run's tokenizer: the one it began with, where it goes on."""
     if not (out / "tokenizer.json").exists():
-        build_tokenizer(settings.context_tokens).save_pretrained(out)
+        settings.course.build_tokenizer(settings.context_tokens).save_pretrained(out)
     return PreTrainedTokenizerFast.from_pretrained(out)
 
 
@@ -182,125 +196,18 @@ def _batches(
     for four in range(first // 4, settings.steps // 4 + 1):
         rng = random.Random(f"{settings.seed}/{four}")
         is_last = four * 4 >= settings.steps * (1 - settings.ship)
-        mixes = [
-            (COPY if rng.random() < settings.copying else SHIP) if is_last else LEARN
+        phases = [
+            ("copy" if rng.random() < settings.copying else "ship") if is_last else "learn"
             for _ in range(4 * settings.dialogues)
         ]
-        rows = [_row(tokenizer, mix, settings, rng) for mix in mixes]
+        make = settings.course.row
+        rows = [make(tokenizer, phase, settings.with_reference, rng) for phase in phases]
         rows.sort(key=lambda row: len(row[0]))
         size = settings.dialogues
         groups = [rows[i : i + size] for i in range(0, len(rows), size)]
         rng.shuffle(groups)
         for group in groups[first % 4 if four == first // 4 else 0 :]:
-            yield _pad(group, tokenizer.pad_token_id)
-
-
-Row = tuple[list[int], list[float]]
-"""Token ids of a dialogue and their weights in the loss."""
-
-
-def _row(
-    tokenizer: PreTrainedTokenizerFast,
-    mix: tuple[tuple[Style, float], ...],
-    settings: PretrainSettings,
-    rng: random.Random,
-) -> Row:
-    """One dialogue. With the reference in front the person's words are trained too."""
-    spec = random_spec(rng)
-    (style,) = rng.choices([s for s, _ in mix], [w for _, w in mix])
-    made = demonstrate(spec, style, rng)
-    if rng.random() >= settings.with_reference:
-        ids, trained = encode(tokenizer, made.messages)
-    else:
-        ids, _ = encode(tokenizer, [Message("reference", reference(spec)), *made.messages])
-        start = ids.index(tokenizer.convert_tokens_to_ids("<agent>"))
-        trained = [i > start for i in range(len(ids))]
-    weights = _weights(tokenizer, ids, trained, 0.0 if mix is COPY else ASKING)
-    for line in made.guesses:
-        _leave_out(tokenizer, line, ids, weights)
-    return ids, weights
-
-
-def _weights(
-    tokenizer: PreTrainedTokenizerFast, ids: list[int], trained: list[bool], asking: float
-) -> list[float]:
-    """What must be right, the notes and the answer, weighs more than how a question is put."""
-    words = tokenizer.convert_ids_to_tokens(ids)
-    weights, weight, answering = [], asking, False
-    for word, is_trained in zip(words, trained, strict=True):
-        answering = (answering or word == "WANT") and word != "<end>"
-        if answering or word == "Noted":
-            weight = EXACT
-        elif word[0].isupper():  # the question after a note
-            weight = asking
-        weights.append(weight if is_trained else 0.0)
-    return weights
-
-
-def _leave_out(
-    tokenizer: PreTrainedTokenizerFast, line: str, ids: list[int], weights: list[float]
-) -> None:
-    """Give the number of a guessed line no weight: there is nothing in it to learn."""
-    name, _, _ = line.partition(" = ")
-    whole = tokenizer(line, add_special_tokens=False)["input_ids"]
-    start = len(tokenizer(f"{name} =", add_special_tokens=False)["input_ids"])
-    for at in range(len(ids) - len(whole), -1, -1):
-        if ids[at : at + len(whole)] == whole:
-            weights[at + start : at + len(whole)] = [0.0] * (len(whole) - start)
-            return
-
-
-def encode(
-    tokenizer: PreTrainedTokenizerFast, messages: list[Message]
-) -> tuple[list[int], list[bool]]:
-    """Token ids of a dialogue, and which are the agent's (its end token included)."""
-    out: Any = tokenizer.apply_chat_template(
-        [{"role": m.role, "content": m.content} for m in messages],
-        return_dict=True,
-        return_assistant_tokens_mask=True,
-    )
-    return out["input_ids"], [bool(m) for m in out["assistant_masks"]]
-
-
-def _pad(rows: list[Row], pad: int) -> Batch:
-    """Rows padded on the right to a multiple of 32, so that few shapes occur."""
-    width = -(-max(len(ids) for ids, _ in rows) // 32) * 32
-    ids = torch.tensor([i + [pad] * (width - len(i)) for i, _ in rows])
-    weights = torch.tensor([w + [0.0] * (width - len(w)) for _, w in rows])
-    return Batch(ids, weights)
-
-
-@torch.no_grad()
-def measure(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, n: int = 48) -> dict:
-    """Greedy figures on validation tasks where every detail was asked for.
-
-    `answers_right`: answers equal to the demonstration's token by token; `messages_right`: all
-    agent messages but the questions' wording, i.e. the notes of what was heard.
-    """
-    rng = random.Random("validation")
-    rows: list[Row] = []
-    while len(rows) < n:
-        spec = draw_spec(rng.choice(families()), rng)
-        if split_of(spec) == "validation":
-            ids, trained = encode(tokenizer, dialogue(spec, CAREFUL, rng))
-            rows.append((ids, [float(t) for t in trained]))
-    batch = _pad(rows, tokenizer.pad_token_id)
-    model.eval()
-    best = model(batch.ids[:, :-1].to(model.device)).logits.argmax(-1).cpu()
-    right = best == batch.ids[:, 1:]
-    answers, notes = [], []
-    marks = tokenizer.convert_tokens_to_ids(["WANT", "Noted"])
-    for ids, ok, weights in zip(batch.ids, right, batch.weights[:, 1:], strict=True):
-        trained = weights > 0
-        answer = int((ids == marks[0]).nonzero()[0]) + 3
-        answers.append(bool((ok | ~trained)[answer:].all()))
-        for note in (ids == marks[1]).nonzero()[:, 0].tolist():
-            end = note + int((ids[note:] == tokenizer.convert_tokens_to_ids(".")).nonzero()[0])
-            notes.append(bool(ok[note : end - 1].all()))
-    return {
-        "answers_right": sum(answers) / len(answers),
-        "notes_right": sum(notes) / max(1, len(notes)),
-    }
+            yield pad_rows(group, tokenizer.pad_token_id)
 
 
 def _checkpoint(

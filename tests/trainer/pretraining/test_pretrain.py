@@ -1,12 +1,15 @@
 import json
 import math
 import random
-from dataclasses import replace
 
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from trainer.pretraining.pretrain import COPY, EXACT, PretrainSettings, _row, pretrain
+from sweet.errors import ConfigError
+from trainer.pretraining import pages
+from trainer.pretraining.functions import EXACT
+from trainer.pretraining.functions import row as function_row
+from trainer.pretraining.pretrain import PretrainSettings, pretrain, settings_for
 
 TINY = PretrainSettings(
     hidden=32, layers=1, heads=2, mlp=64, steps=6, dialogues=4, warmup=2, checkpoint_every=3
@@ -52,10 +55,18 @@ def test_where_only_copying_is_learned_what_is_asked_has_no_weight(whole):
     tokenizer = PreTrainedTokenizerFast.from_pretrained(whole)
     rng = random.Random(3)
     for _ in range(20):
-        ids, weights = _row(tokenizer, COPY, replace(TINY, with_reference=0.0), rng)
+        ids, weights = function_row(tokenizer, "copy", 0.0, rng)
         words = tokenizer.convert_ids_to_tokens(ids)
         answer = words.index("WANT")
         assert all(w == EXACT for w in weights[answer : answer + 5])
         said = list(zip(words, weights, strict=True))[:answer]
         assert all(weight == 0 for word, weight in said if word in ("?", "I", "<user>"))
         assert all(weight == EXACT for word, weight in said if word == "Noted")
+
+
+def test_each_kind_of_tasks_has_settings_of_its_own_and_an_unknown_one_is_refused():
+    assert settings_for("backend") == PretrainSettings()
+    drawing = settings_for("frontend", steps=3)
+    assert (drawing.context_tokens, drawing.steps) == (pages.SETTINGS["context_tokens"], 3)
+    with pytest.raises(ConfigError, match="backend, frontend"):
+        settings_for("fullstack")

@@ -1,0 +1,98 @@
+"""Demonstrations of drawing: every page follows from what was said, and nothing else changes."""
+
+import random
+
+from sweet.parsing import page_in, parse_action
+from sweet.tasks.mini_drawing import draw_page
+from sweet.tasks.mini_frontend import split_of
+from sweet.tasks.mini_page_reader import parse_page
+from sweet.tasks.mini_topics import held_out_topics, topics
+from sweet.tasks.page_differences import What, differences
+from sweet.types import MAX_TURNS
+from trainer.pretraining.page_demonstrations import (
+    HASTY,
+    MEDIUM,
+    PATIENT,
+    demonstrate,
+    random_task,
+)
+from trainer.pretraining.page_edits import follow
+from trainer.pretraining.page_people import say_all
+
+RNG = random.Random(7)
+MADE = [
+    (style, task, demonstrate(task, style, RNG))
+    for style in (PATIENT, MEDIUM, HASTY) * 60
+    for task in [random_task(RNG)]
+]
+
+
+def pages_of(made):
+    found = [page_in(m.content).html for m in made.messages if m.role == "assistant"]
+    return [parse_page(html) for html in found]
+
+
+def test_every_message_of_the_agent_is_a_whole_page_and_the_last_is_the_answer():
+    for _, _, made in MADE:
+        assert [m.role for m in made.messages] == ["user", "assistant"] * len(made.bases)
+        assert len(made.bases) <= MAX_TURNS
+        assert None not in pages_of(made)
+        actions = [parse_action(m.content) for m in made.messages if m.role == "assistant"]
+        assert [a.is_final for a in actions] == [False] * (len(actions) - 1) + [True]
+
+
+def test_drafts_are_counted():
+    for _, _, made in MADE:
+        said = [m.content for m in made.messages if m.role == "assistant"]
+        for number, text in enumerate(said, start=1):
+            assert text.startswith((f"Draft {number}.", f"Draft {number}: "))
+
+
+def test_a_patient_agent_comes_nearer_with_every_told_page():
+    rising = steps = 0
+    for style, task, made in MADE:
+        if style is not PATIENT:
+            continue
+        left = [len(differences(task.page, page)) for page in pages_of(made)]
+        pairs = zip(left, left[1:], made.bases[1:], strict=False)
+        told = [(a, b) for a, b, basis in pairs if basis == "told"]
+        steps += len(told)
+        rising += sum(b > a for a, b in told)
+    assert steps > 100
+    assert rising == 0
+
+
+def test_the_hasty_end_further_from_the_page_that_is_wanted():
+    def left(style):
+        ends = [
+            len(differences(task.page, pages_of(made)[-1]))
+            for one, task, made in MADE
+            if one is style
+        ]
+        return sum(ends) / len(ends)
+
+    assert left(HASTY) > left(MEDIUM) > left(PATIENT)
+
+
+def test_a_told_detail_is_changed_and_the_rest_stays():
+    rng = random.Random(3)
+    for _ in range(150):
+        topic = rng.choice(topics())
+        target, page = draw_page(topic, rng), draw_page(topic, rng)
+        for difference in differences(target, page):
+            _, (said,) = say_all([difference], page, rng)
+            after = follow(page, difference, said, topic, rng)
+            if difference.what is What.DETAIL and not after.is_guess:
+                changed = differences(after.page, page)
+                assert [(d.section, d.detail) for d in changed] in (
+                    [(difference.section, difference.detail)],
+                    [],  # fewer columns, or one text, said as it was
+                )
+                assert difference.section in after.note
+
+
+def test_nothing_of_what_is_held_out_is_trained_on():
+    tasks = [random_task(RNG) for _ in range(300)]
+    assert {split_of(task.page) for task in tasks} == {"train"}
+    names = {topic.name for topic in held_out_topics()}
+    assert not {task.topic.name for task in tasks} & names

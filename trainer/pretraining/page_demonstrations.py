@@ -1,0 +1,262 @@
+"""Collaborations on web pages that the model that draws learns from.
+
+The agent shows a first page, hears what differs, and shows it again with that changed. Before
+each page it says what it changes, `Draft 2: header color dark blue.`: so the page follows from the
+agent's own words, a person sees what was understood, and the drafts are counted.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sweet.tasks.mini_drawing import BACKGROUNDS, draw_page, draw_section, str_items
+from sweet.tasks.mini_frontend import MOODS, Wish, split_of, wish_for
+from sweet.tasks.mini_pages import CLASSES, COLORS, DETAILS, HUES, Kind, PageSpec, Section, render
+from sweet.tasks.mini_topics import Topic, topics
+from sweet.tasks.page_differences import Difference, What, changed, differences
+from sweet.tasks.page_phrases import RIGHT
+from sweet.tasks.page_talk import and_list
+from sweet.types import ANSWER_MARK, MAX_TURNS, Message
+from trainer.pretraining.demonstrations import made_up_word
+from trainer.pretraining.page_edits import Edit, follow, noted
+from trainer.pretraining.page_people import ODD, say_all
+
+DRAFT = "Draft"
+NOTHING = "no change"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How well an agent works, as chances.
+
+    To answer before the page is right, to follow but one of several wishes, and to change what
+    nobody asked for.
+    """
+
+    hurry: float
+    forget: float
+    slip: float
+
+
+PATIENT = Style(hurry=0.0, forget=0.0, slip=0.0)
+MEDIUM = Style(hurry=0.25, forget=0.25, slip=0.02)
+HASTY = Style(hurry=0.45, forget=0.5, slip=0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class PageTask:
+    """A page that somebody wants; `is_known` says that its texts are those of a known topic."""
+
+    topic: Topic
+    page: PageSpec
+    is_known: bool = True
+
+
+Basis = Literal["told", "guess", "luck"]
+"""What a page of the agent rests on: what it was told; guesses, too; or what nobody could know."""
+
+
+@dataclass(slots=True)
+class Demonstration:
+    """One collaboration, and what each page of the agent rests on."""
+
+    messages: list[Message]
+    bases: list[Basis] = field(default_factory=list)
+
+
+def random_task(rng: random.Random, made_up: float = 0.25) -> PageTask:
+    """A training task: a known topic, or one whose texts are made up.
+
+    Never a page of the validation or test split, never a held-out topic.
+    """
+    while True:
+        topic, is_known = rng.choice(topics()), rng.random() >= made_up
+        drawn = topic if is_known else _made_up_topic(topic, rng)
+        page = draw_page(drawn, rng)
+        if split_of(page) == "train":
+            return PageTask(drawn, page, is_known)
+
+
+def _made_up_topic(topic: Topic, rng: random.Random) -> Topic:
+    """A topic with many texts that nobody ever saw."""
+
+    def some(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(t if rng.random() < 0.4 else made_up_text(rng) for t in texts)
+
+    words = topic.words
+    mine = replace(
+        words,
+        names=tuple(made_up_word(rng).capitalize() for _ in range(3)),
+        links=some(words.links),
+        points=some(words.points),
+        fields=some(words.fields),
+        buttons=some(words.buttons),
+        footers=some(words.footers),
+        slogans=tuple(
+            s.replace("{thing}", made_up_word(rng).capitalize()) if s.startswith("{") else s
+            for s in words.slogans
+        ),
+    )
+    nouns = tuple(made_up_word(rng).capitalize() for _ in topic.nouns)
+    name = topic.name if rng.random() < 0.5 else f"{made_up_word(rng)} {topic.name.split()[-1]}"
+    return Topic(name, nouns, some(topic.things), mine)
+
+
+def made_up_text(rng: random.Random) -> str:
+    """What might stand on a page: one to four words, seldom with a number, an & or capitals."""
+    known = rng.choice(topics())
+    pool = (*known.things, *known.words.points, *known.words.buttons)
+    words = []
+    for _ in range(rng.choice((1, 1, 2, 2, 3))):
+        word = rng.choice(pool).split()[0] if rng.random() < 0.4 else made_up_word(rng)
+        words.append(word)
+    if rng.random() < 0.12:
+        words.insert(rng.randrange(len(words) + 1), str(rng.choice((24, 7, 10, 1987, 100, 5))))
+    if rng.random() < 0.06:
+        words.insert(1, "&") if len(words) > 1 else words.extend(("&", made_up_word(rng)))
+    text = " ".join(words)
+    if rng.random() < 0.05:
+        text = rng.choice((text.upper(), f"{text}!", f"{text}'s", text.title()))
+    return text[0].upper() + text[1:] if rng.random() < 0.8 else text
+
+
+def demonstrate(task: PageTask, style: Style, rng: random.Random) -> Demonstration:
+    """A collaboration from the wish to the answer, at most ten agent messages."""
+    return _Making(task, style, rng).made()
+
+
+class _Making:
+    """One collaboration in the making: the page so far, and how the agent goes on."""
+
+    def __init__(self, task: PageTask, style: Style, rng: random.Random):
+        self.task, self.style, self.rng = task, style, rng
+        self.topic = task.topic if task.is_known else rng.choice(topics())
+        self.close = rng.random() < (0.5 if task.is_known else 1.0)
+        self.out = Demonstration([])
+
+    def made(self) -> Demonstration:
+        rng = self.rng
+        wish = sloppy_wish(wish_for(self.task.topic, self.task.page, rng), rng)
+        self.out.messages.append(Message("user", wish.text))
+        page = _nearly(self.task.page, self.task.topic, rng) if self.close else None
+        page = page or first_page(wish, self.task.page, self.topic, rng)
+        is_last = rng.random() < self.style.hurry / 4
+        self._say(1, "", page, "luck" if self.close else "guess", is_last=is_last)
+        for draft in range(2, MAX_TURNS + 1):
+            if is_last:
+                break
+            found = differences(self.task.page, page)
+            odd = rng.random() < 0.03
+            if odd or not found:
+                self._hear(rng.choice(ODD if odd else RIGHT.heard))
+                is_last = draft == MAX_TURNS or not odd
+                self._say(draft, NOTHING if odd else "", page, "told", is_last=is_last)
+                continue
+            is_last = draft == MAX_TURNS or rng.random() < self.style.hurry
+            page = self._revised(draft, page, found, is_last=is_last)
+        return self.out
+
+    def _revised(
+        self, draft: int, page: PageSpec, found: list[Difference], *, is_last: bool
+    ) -> PageSpec:
+        """The next page after the person has told some differences."""
+        rng = self.rng
+        details = [difference for difference in found if difference.what is What.DETAIL]
+        told = found if not details or rng.random() < 0.6 else rng.sample(details, len(details))
+        told = told[: rng.choices((1, 2, 3), (0.5, 0.4, 0.1))[0]]
+        text, said = say_all(told, page, rng)
+        self._hear(text)
+        if len(told) > 1 and rng.random() < self.style.forget:
+            told, said = told[:1], said[:1]
+        edits: list[Edit] = []
+        for difference, words in zip(told, said, strict=True):
+            edit = follow(page, difference, words, self.topic, rng)
+            edits.append(edit)
+            page = edit.page
+        if rng.random() < self.style.slip:
+            page = _mutated(page, self.topic, rng)
+        basis: Basis = "guess" if any(edit.is_guess for edit in edits) else "told"
+        self._say(draft, noted(edits), page, basis, is_last=is_last)
+        return page
+
+    def _hear(self, text: str) -> None:
+        self.out.messages.append(Message("user", text))
+
+    def _say(self, draft: int, note: str, page: PageSpec, basis: Basis, *, is_last: bool) -> None:
+        head = f"{DRAFT} {draft}: {note}." if note else f"{DRAFT} {draft}."
+        mark = f" {ANSWER_MARK}" if is_last else ""
+        self.out.messages.append(Message("assistant", f"{head}{mark}\n{render(page)}"))
+        self.out.bases.append(basis)
+
+
+def first_page(wish: Wish, wanted: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
+    """What an agent draws that knows no more than the wish."""
+    names = [name for name in ("header", "nav") if name in wish.parts]
+    names += [n for n in wish.parts if n not in ("header", "nav", "footer")]
+    names += ["footer"] if "footer" in wish.parts else []
+    hues = rng.sample(MOODS.get(wish.mood, HUES), 2)
+    palette = [color for color in COLORS if color.split()[-1] in hues]
+    background = rng.choice(BACKGROUNDS)
+    page = PageSpec(background, tuple(draw_section(n, topic, rng, palette) for n in names))
+    for name, detail in wish.told:
+        if name in page.names or name == "page":
+            value = wanted.background if name == "page" else wanted.section(name)[detail]
+            page = page.having(name, detail, value)
+    return page
+
+
+def _nearly(page: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
+    """The page with some things otherwise: a lucky guess, from which details are soon spoken of."""
+    for _ in range(rng.randint(1, 8)):
+        page = _mutated(page, topic, rng)
+    return page
+
+
+def _mutated(page: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
+    """The page with one thing changed at random."""
+    luck = rng.random()
+    names = page.names
+    if luck < 0.06 and len(names) > 2:
+        return changed(page, Difference(What.EXTRA, rng.choice(names)))
+    absent = [name for name in DETAILS if name not in names]
+    if luck < 0.12 and absent and len(names) < 6:
+        added = draw_section(rng.choice(absent), topic, rng)
+        return changed(
+            page, Difference(What.MISSING, added.name, below=rng.choice(names), added=added)
+        )
+    if luck < 0.18 and len(names) > 1:
+        mover, below = rng.sample(names, 2)
+        return changed(page, Difference(What.ORDER, mover, below=below))
+    name, detail, kind, _ = rng.choice(list(page.all_details()))
+    if name == "page":
+        return replace(page, background=rng.choice(BACKGROUNDS))
+    return page.having(name, detail, _other(page.section(name), detail, kind, topic, rng))
+
+
+def _other(
+    section: Section, detail: str, kind: Kind, topic: Topic, rng: random.Random
+) -> str | int | tuple[str, ...]:
+    """Another value for a detail."""
+    if kind in CLASSES:
+        return rng.choice([value for value in CLASSES[kind] if value != section[detail]])
+    if kind is Kind.ITEMS and rng.random() < 0.4:
+        items = list(str_items(section[detail]))
+        drawn = str_items(draw_section(section.name, topic, rng)[detail])
+        items[rng.randrange(len(items))] = rng.choice(drawn)
+        return tuple(items)
+    return draw_section(section.name, topic, rng)[detail]
+
+
+def sloppy_wish(wish: Wish, rng: random.Random) -> Wish:
+    """Now and then the wish in fewer words, as people type."""
+    if rng.random() < 0.8 or wish.mood:
+        return wish
+    if wish.told or rng.random() < 0.4:
+        return replace(wish, text=wish.text.lower() if not wish.told else wish.text.rstrip("."))
+    parts = and_list([f"a {name}" if name != "cards" else name for name in wish.parts])
+    form = rng.choice(
+        ("a page with {}", "page: {}", "I want {}", "make me a website with {}", "{}")
+    )
+    return replace(wish, text=form.format(parts))

@@ -1,0 +1,101 @@
+"""What an agent changes on a page after it was told a difference, and how it notes that.
+
+It knows the words that were said and not the page that is wanted: what they leave open it guesses.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sweet.tasks.mini_drawing import draw_section, str_items
+from sweet.tasks.mini_pages import DETAILS, Kind, PageSpec, Value
+from sweet.tasks.mini_topics import Topic
+from sweet.tasks.page_differences import Difference, What
+from sweet.tasks.page_talk import and_list
+
+ORDER = tuple(DETAILS)
+"""The sections as they mostly stand, from top to bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The page after a change, the agent's note of it, and whether it had to guess."""
+
+    page: PageSpec
+    note: str
+    is_guess: bool = False
+
+
+def follow(
+    page: PageSpec, difference: Difference, said: str, topic: Topic, rng: random.Random
+) -> Edit:
+    """The page with what was `said` of the difference carried out, for a page about `topic`."""
+    name = difference.section
+    if difference.what is What.EXTRA:
+        rest = tuple(s for s in page.sections if s.name != name)
+        return Edit(replace(page, sections=rest), f"remove {name}")
+    if difference.what is What.DETAIL:
+        return _detail(page, difference, said, topic, rng)
+    is_new = difference.what is What.MISSING
+    section = draw_section(name, topic, rng) if is_new else page.section(name)
+    rest = tuple(s for s in page.sections if s.name != name)
+    at = _place([s.name for s in rest], difference, said)
+    where = f"below {rest[at - 1].name}" if at else "at the top"
+    verb = "add" if is_new else "move"
+    sections = (*rest[:at], section, *rest[at:])
+    return Edit(replace(page, sections=sections), f"{verb} {name} {where}", is_new)
+
+
+def noted(edits: Sequence[Edit]) -> str:
+    """The notes of some changes."""
+    return "; ".join(edit.note for edit in edits)
+
+
+def _place(names: Sequence[str], difference: Difference, said: str) -> int:
+    """Which place among the other sections was meant; the usual one where none was said."""
+    words = set(re.findall("[a-z]+", said.lower()))
+    if words & {"below", "under"} and difference.below in names:
+        return names.index(difference.below) + 1
+    if "above" in words and difference.above in names:
+        return names.index(difference.above)
+    if "top" in words:
+        return 0
+    if words & {"bottom", "end"}:
+        return len(names)
+    usual = ORDER.index(difference.section)
+    return next((i for i, name in enumerate(names) if ORDER.index(name) > usual), len(names))
+
+
+def _detail(
+    page: PageSpec, difference: Difference, said: str, topic: Topic, rng: random.Random
+) -> Edit:
+    name, detail = difference.section, difference.detail
+    value, is_guess = difference.wanted, False
+    if difference.kind is Kind.ITEMS and and_list(str_items(value)) not in said:
+        shown = str_items(page.section(name)[detail])
+        if len(shown) != len(str_items(value)):
+            more = len(str_items(value)) > len(shown)
+            value, is_guess = _counted(shown, difference, topic, rng), more
+    changed = page.having(name, detail, value)
+    return Edit(changed, f"{name} {detail} {_in_words(difference.kind, value)}", is_guess)
+
+
+def _counted(
+    shown: tuple[str, ...], difference: Difference, topic: Topic, rng: random.Random
+) -> tuple[str, ...]:
+    """As many texts as are wanted: the first ones that are there, and new ones at the end."""
+    wanted = len(str_items(difference.wanted))
+    new: list[str] = []
+    while len(shown) + len(new) < wanted:
+        drawn = str_items(draw_section(difference.section, topic, rng)[difference.detail])
+        new += [text for text in drawn if text not in (*shown, *new)]
+    return (*shown, *new)[:wanted]
+
+
+def _in_words(kind: Kind | None, value: Value) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f'"{value}"' if kind is Kind.TEXT else str(value)

@@ -1,0 +1,161 @@
+"""The tokenizer of the model that draws: a detail of a page is a token, and so is its markup.
+
+`bg-blue-800 text-white` is one token, and so is everything that is written between two details,
+so a page has about as many tokens as things that can be wished for. A word is a token in speech
+and in the page's texts alike, with its capitals; unknown words are spelt. What is quoted keeps
+every letter: spaces are implied, and where there is none, that is what is written down.
+It is an ordinary `tokenizers` file that transformers and vLLM load.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections import Counter
+from dataclasses import fields
+from functools import cache
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from sweet.tasks.mini_pages import CLASSES, HEAD, Kind, is_dark
+from sweet.tasks.mini_topics import topics
+from sweet.types import ANSWER_MARK
+from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
+from trainer.pretraining.tokenizer import SPECIAL
+
+_I = "\n    "  # before what stands inside a section
+_PADDED = ' p-4">'
+_MARKUP = (
+    f'\n{HEAD}<body class="', f'{HEAD}<body class="', "\n</body>\n</html>", '">', _PADDED,
+    '\n<header class="', f'">{_I}<h1 class="',
+    "</h1>\n</header>",
+    '\n<nav class="', f' p-4 space-x-4">{_I}<a>', f"</a>{_I}<a>",
+    "</a>\n</nav>",
+    '\n<section id="hero" class="',
+    f'</h1>{_I}<button class="', ' p-2">',
+    "</button>\n</section>",
+    '\n<section id="cards" class="grid ', f' gap-4 p-4">{_I}<div class="',
+    f'</div>{_I}<div class="', "</div>\n</section>",
+    '\n<ul class="', f' list-inside p-4">{_I}<li>',
+    f"</li>{_I}<li>", "</li>\n</ul>",
+    '\n<form class="', f' p-4">{_I}<input class="border" placeholder="',
+    f'">{_I}<input class="border" placeholder="',
+    f'">{_I}<button class="', "</button>\n</form>",
+    '\n<footer class="', "</footer>",
+)  # fmt: skip
+_OPENING = ('"', "'", "(")
+_JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
+_ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
+_LETTERS = string.ascii_letters + "".join(
+    chr(code) for code in range(0xC0, 0x180) if chr(code).isalpha()
+)
+_MARKS = string.punctuation + "–—’…€£°·"
+
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{% if m.role == 'reference' %}<ref>{{ m.content }}<end>"
+    "{% elif m.role == 'user' %}<user>{{ m.content | replace('&', '&amp;') "
+    "| replace('<', '&lt;') | replace('>', '&gt;') | replace('“', '\"') | replace('”', '\"') }}"
+    "<end>"
+    "{% elif m.role == 'assistant' %}<agent>{% generation %}{{ m.content }}<end>"
+    "{% endgeneration %}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<agent>{% endif %}"
+)
+"""System messages are left out: the model was made on bare dialogues. What a person writes is
+escaped as it would be in a page: a copy of it has the same tokens, and none is a special one."""
+
+
+def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
+    """The tokenizer, with its chat template, for a model with this context length."""
+    vocabulary = {token: i for i, token in enumerate(_vocabulary())}
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            vocabulary,
+            unk_token="<unk>",
+            continuing_subword_prefix="##",
+            max_input_chars_per_word=1000,
+        )
+    )
+    joints = Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])")
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFC(), normalizers.Replace(joints, f" {_JOINT} ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_words()), "removed", invert=True)
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.WordPiece(prefix="##", cleanup=False),
+            decoders.Fuse(),
+            *(decoders.Replace(Regex(f" ?{re.escape(m)} ?"), m) for m in _markup()),
+            *(decoders.Replace(Regex(rf"(?<![^\s(>])\{m} "), m) for m in _OPENING),
+            decoders.Replace(Regex(f" ?{re.escape(_JOINT)} ?"), ""),
+        ]
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<bos>",
+        eos_token="<end>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        additional_special_tokens=["<user>", "<agent>", "<ref>"],
+        model_max_length=context_tokens,
+        clean_up_tokenization_spaces=False,
+    )
+    fast.chat_template = CHAT_TEMPLATE
+    return fast
+
+
+def _markup() -> list[str]:
+    """What is written between details, the longest first."""
+    return sorted(_MARKUP, key=lambda text: -len(text))
+
+
+def _values() -> list[str]:
+    """The classes of every value of a detail."""
+    found = []
+    for kind, classes in CLASSES.items():
+        for word, name in classes.items():
+            is_light = kind is not Kind.COLOR or not is_dark(str(word))
+            found.append(name if is_light else f"{name} text-white")
+    return list(dict.fromkeys(found))
+
+
+def _words() -> str:
+    """A regular expression of what is looked up: markup, values of two words, words, marks."""
+    whole = [*_markup(), *(value for value in _values() if " " in value)]
+    # In a hero, the padding before the title is a detail.
+    apart = [re.escape(text) + r"(?!\s*<h1)" * (text == _PADDED) for text in whole]
+    opening = [rf"(?<![^\s(])\{mark}(?=\S)" for mark in _OPENING]
+    return "|".join([*apart, *opening, r"""<?(?:[^\s<"]|"(?!>))+""", "<"])
+
+
+def _vocabulary() -> list[str]:
+    """Special tokens, markup and values by name, letters and pairs of them, numbers, words."""
+    pieces = [*_LETTERS, *string.digits, *_MARKS, *_ENTITIES]
+    vowels, others = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
+    pairs = [a + b for a in vowels for b in others] + [b + a for a in vowels for b in others]
+    pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
+    names = [*_MARKUP, *_values(), *_OPENING, _JOINT]
+    numbers = [str(n) for n in range(10, 100)]
+    words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
+    capital = [pair.capitalize() for pair in pairs]
+    tokens = [*SPECIAL, *names, *pieces, *(f"##{p}" for p in pieces), *capital, *numbers, *words]
+    return list(dict.fromkeys(tokens))
+
+
+@cache
+def _word_counts() -> Counter[str]:
+    """How often words occur: those of the topics at least twice."""
+    rng = random.Random(0)
+    texts = [ANSWER_MARK] * 2
+    for topic in topics():
+        words = topic.words
+        pools = (topic.nouns, topic.things, *(getattr(words, f.name) for f in fields(words)))
+        said = " ".join(text for pool in pools for text in pool)
+        texts += [said, said, said.lower(), said.lower(), topic.name, topic.name.capitalize()]
+    for _ in range(1000):
+        made = demonstrate(random_task(rng, made_up=0.0), PATIENT, rng)
+        texts += [m.content for m in made.messages if m.role == "user"]
+        texts.append(re.sub(r"\n<html.*", "", made.messages[1].content))
+    return Counter(word for text in texts for word in re.findall(r"[A-Za-z]+", text))
