@@ -14,10 +14,12 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import logging
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sweet.errors import SweetError
@@ -26,6 +28,7 @@ from sweet.settings import Settings, load_settings
 from trainer.jobs import Jobs
 from trainer.schedule import Schedule
 from ui import shell
+from ui.routes import routes
 from ui.transfers import EXPORTS
 
 CONTENT_POLICY = (
@@ -42,6 +45,7 @@ _PRIVATE = (
     "policies",
     "rounds",
     "backups",
+    "pages",
 )
 
 
@@ -67,8 +71,11 @@ class ContentPolicy:
         await self._app(scope, receive, with_headers)
 
 
-def launch_options(settings: Settings) -> dict[str, Any]:
-    """What `launch` needs: where to listen, what may be served, the look."""
+def launch_options(settings: Settings, routes: Sequence[BaseRoute] = ()) -> dict[str, Any]:
+    """What `launch` needs: where to listen, what may be served, the look.
+
+    `routes` are served beside the pages.
+    """
     return {
         "server_name": settings.host,
         "server_port": settings.port or None,
@@ -78,7 +85,7 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "enable_monitoring": False,
         "allowed_paths": [str(settings.data / EXPORTS)],
         "blocked_paths": [str(settings.data / name) for name in _PRIVATE],
-        "app_kwargs": {"middleware": [Middleware(ContentPolicy)]},
+        "app_kwargs": {"middleware": [Middleware(ContentPolicy)], "routes": list(routes)},
         "quiet": True,
         **shell.look(),
     }
@@ -103,7 +110,8 @@ def main() -> int:
         return 1
     with services, Schedule(Jobs(services)).watching():
         try:
-            _, url, _ = demo.launch(prevent_thread_lock=True, **launch_options(services.settings))
+            options = launch_options(services.settings, routes(services))
+            _, url, _ = demo.launch(prevent_thread_lock=True, **options)
         except OSError as e:
             print(f"The studio can't listen: {e} Set SWEET_PORT to a free port.", file=sys.stderr)
             return 1

@@ -157,7 +157,7 @@ def compared(plan: ComparePlan, pairs: Sequence[Pair], played: int = 0) -> Compa
 
 def judge_of(services: Services) -> Judge:
     """The configured judge. Raises: ConfigError where there is none."""
-    return Judge(*services.judge())
+    return Judge(*services.judge(), services.gallery)
 
 
 async def judge_comparison(services: Services, judge: Judge, comparison_id: str) -> Judgement:

@@ -98,6 +98,17 @@ def page_in(text: str) -> FoundPage:
     return _usable(said[_begin(said, begins, ends) : ends[-1]])
 
 
+def without_page(text: str) -> str:
+    """What a model's text says beside its last complete HTML document and the answer mark."""
+    said, found = spoken(text), page_in(text).html
+    if found is None:
+        return said
+    before, _, after = said.rpartition(found)
+    rest = _MARK.sub("", before).rstrip().removesuffix("```html").removesuffix("```").rstrip()
+    after = after.lstrip().removeprefix("```").strip()
+    return f"{rest}\n\n{after}".strip()
+
+
 def _begin(text: str, begins: list[int], ends: list[int]) -> int:
     """Where the last document begins; a tag on a line of its own before one in a sentence."""
     before = ends[-2] if len(ends) > 1 else 0

@@ -15,20 +15,22 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from evaluators.backend import BackendEvaluator
+from evaluators.render import Renderer
 from evaluators.sandbox import Sandbox
+from sweet.collaborators import PERSON as PERSON
+from sweet.collaborators import Collaborators
 from sweet.engines import open_engine
 from sweet.engines.local import LocalEngine
 from sweet.episode import OnChange, run_episode
 from sweet.errors import ConfigError, SweetError, TaskDataError
+from sweet.gallery import Gallery
 from sweet.policy import EnginePolicy
 from sweet.registry import Registry
 from sweet.rollout import Assignment, Outcome, Rollout, assignments
 from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
-from sweet.simulator import LLMSimulator, ScriptedCollaborator, ScriptedDesigner
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini, mini_backend
 from sweet.types import (
-    Collaborator,
     Engine,
     Episode,
     Evaluator,
@@ -41,14 +43,10 @@ from sweet.types import (
     TaskRow,
 )
 
-PERSON = "person"
 OWN = "own"
 MINI_SIZES = {"train": 500, "validation": 300, "test": 500, "families": 100}
 MINI_SEED = 1
 SCORED_SETS = tuple(name for name in mini.SETS if name.startswith(mini_backend.SOURCE + "/"))
-
-
-_SIMULATOR = "Configure one with SWEET_SIMULATOR__MODEL and SWEET_SIMULATOR__BASE_URL."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class BatchPlan:
     seed: int = 0
 
 
-class Services:
+class Services(Collaborators):
     """Everything a page or a command needs, opened from settings; close it when done."""
 
     def __init__(self, settings: Settings) -> None:
@@ -78,17 +76,22 @@ class Services:
         self._engines: dict[tuple[str, str, str], Engine] = {}
         self._sandbox: Sandbox | None = None
         self._evaluator: BackendEvaluator | None = None
+        self._renderer: Renderer | None = None
+        self.gallery = Gallery(settings.data / "pages", self.renderer)
+        """Draws pages; what was drawn once is not drawn again."""
         self._running: set[asyncio.Task[None]] = set()
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        """End the sandbox's processes, unload the models, close the store."""
+        """End the sandbox's and the browser's processes, unload the models, close the store."""
         with self._lock:
             if self._evaluator is not None:
                 self._evaluator.close()
             if self._sandbox is not None:
                 self._sandbox.close()
-            self._evaluator = self._sandbox = None
+            if self._renderer is not None:
+                self._renderer.close()
+            self._evaluator = self._sandbox = self._renderer = None
             for engine in self._engines.values():
                 if isinstance(engine, LocalEngine):
                     engine.close()
@@ -122,7 +125,7 @@ class Services:
         offered = version.adapter_path or version.model_path
         return EnginePolicy(
             version.id,
-            self._engine(weights),
+            self.engine(weights),
             family.sampling,
             "plain" if version.base_model == EMBEDDED_MODEL else "instructed",
             offered if weights.base_url else version.adapter_path,
@@ -137,7 +140,7 @@ class Services:
             return family, family.model_copy(update={"model": version.model_path})
         return family, family
 
-    def _engine(self, model: ModelSettings) -> Engine:
+    def engine(self, model: ModelSettings) -> Engine:
         """The engine of a model; one model is loaded once, whoever plays on it."""
         key = (model.model, model.base_url, model.api_key)
         with self._lock:
@@ -152,53 +155,10 @@ class Services:
         """
         with suppress(SweetError):
             version = self.registry.version(self.default_policy())
-            engine = self._engine(self._models_of(version)[1])
+            engine = self.engine(self._models_of(version)[1])
             if isinstance(engine, LocalEngine):
                 hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
                 asyncio.run(hello)
-
-    # Collaborators
-
-    def collaborators_for(self, row: TaskRow) -> list[str]:
-        """Who can play this task's collaborator: a person, the script, the simulator model."""
-        if row.hidden is None:
-            return [PERSON]
-        if row.task.kind is TaskKind.FRONTEND:  # the simulator model reads code, not pictures
-            return [PERSON, ScriptedDesigner.name]
-        return [PERSON, *_scripted(row), *self._simulator()]
-
-    def collaborator(self, name: str, kind: TaskKind) -> Collaborator | None:
-        """The collaborator of that name for a kind of tasks; None for a person.
-
-        Raises: ConfigError.
-        """
-        if name == PERSON:
-            return None
-        if name == ScriptedCollaborator.name:
-            return ScriptedCollaborator() if kind is TaskKind.BACKEND else ScriptedDesigner()
-        if name not in self._simulator():
-            known = ", ".join([PERSON, ScriptedCollaborator.name, *self._simulator()])
-            raise ConfigError(
-                f"There is no collaborator {name!r}. There are: {known}. {_SIMULATOR}"
-            )
-        model = self.settings.simulator
-        return LLMSimulator(model.model, self._engine(model), model.sampling)
-
-    def simulator_for(self, row: TaskRow, name: str = "") -> Collaborator:
-        """The collaborator `name` for this task, by default the best that is no person.
-
-        Raises: ConfigError where nobody but a person can play it.
-        """
-        able = self.collaborators_for(row)[1:]
-        collaborator = self.collaborator(name or able[-1], row.task.kind) if able else None
-        if collaborator is None or collaborator.name not in able:
-            raise ConfigError(
-                f"{name or 'No simulator'} can't play the collaborator of task {row.task.id!r}. "
-                f"Able: {', '.join(able) or 'only a person'}. The script plays ColBench-Mini tasks "
-                "and web pages; a simulator model plays every function that has a reference. "
-                f"{_SIMULATOR}"
-            )
-        return collaborator
 
     def judge(self) -> tuple[str, Engine, Sampling]:
         """The judge's name, where its model runs, and its sampling. Raises: ConfigError."""
@@ -208,13 +168,16 @@ class Services:
                 "No judge is configured. Name its model with SWEET_JUDGE__MODEL, and where it "
                 "runs with SWEET_JUDGE__BASE_URL (without it: in this process)."
             )
-        return model.model, self._engine(model), model.sampling
-
-    def _simulator(self) -> list[str]:
-        model = self.settings.simulator.model
-        return [] if model == EMBEDDED_MODEL else [f"llm:{model}"]
+        return model.model, self.engine(model), model.sampling
 
     # Scoring
+
+    def renderer(self) -> Renderer:
+        """What draws pages anew; `gallery` asks it for those it does not have."""
+        with self._lock:
+            if self._renderer is None:
+                self._renderer = Renderer()
+            return self._renderer
 
     def evaluator(self, kind: TaskKind) -> Evaluator | None:
         """What scores tasks of that kind; None where nothing does. Raises: SandboxError."""
@@ -233,10 +196,15 @@ class Services:
 
     # Tasks
 
+    def task_set_names(self) -> list[str]:
+        """The sets that can be chosen: those in the store, and those made when asked for."""
+        here = [found.name for found in self.store.task_sets()]
+        return [*here, *(name for name in mini.SETS if name not in here)]
+
     def ensure_mini_tasks(self, names: Iterable[str] = SCORED_SETS) -> None:
         """Make these of ColBench-Mini's sets, where the store does not have them yet.
 
-        By default those that can be scored: web pages are made when their set is asked for.
+        By default those of functions: web pages are made when their set is asked for.
         """
         for name in names:
             source, split = name.split("/")
@@ -383,13 +351,3 @@ def _builtin(settings: Settings) -> list[PolicyVersion]:
         note = agent.base_url or "runs on this machine"
         versions.append(PolicyVersion(f"{where}:{agent.model}", agent.model, note=note))
     return versions
-
-
-def _scripted(row: TaskRow) -> list[str]:
-    """The script's name where it can play the function: its reference is ColBench-Mini's."""
-    assert row.hidden is not None
-    try:
-        mini_backend.parse_reference(row.hidden.reference)
-    except TaskDataError:
-        return []
-    return [ScriptedCollaborator.name]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sweet.errors import EvaluatorError, PolicyError
 from sweet.types import (
     Action,
+    Box,
     Completion,
     Episode,
     Evaluation,
@@ -15,6 +16,7 @@ from sweet.types import (
     Message,
     Observation,
     OnText,
+    Rendering,
     Reward,
     Sampling,
     Task,
@@ -131,3 +133,18 @@ def hidden_of(row: TaskRow) -> HiddenInfo:
     """The hidden information of a row that has some."""
     assert row.hidden is not None
     return row.hidden
+
+
+class FakeRenderer:
+    """Draws a page as a picture that says its text, or fails as it is told; remembers each call."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self._failure = failure
+        self.asked: list[tuple[str, int]] = []
+
+    def render(self, html: str, *, width: int = 1280) -> Rendering:
+        self.asked.append((html, width))
+        if self._failure:
+            raise self._failure
+        box = Box("p", html, 0, 0, 100, 20, "#000000", "#ffffff", 16, False, "left")
+        return Rendering(b"\x89PNG" + html.encode(), width, 40, (box,))

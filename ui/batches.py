@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from sweet.errors import ConfigError, StoreError
-from sweet.services import BatchPlan, Services
+from sweet.services import OWN, BatchPlan, Services
 from sweet.settings import EMBEDDED_MODEL
 from sweet.store import Batch, BatchState
-from sweet.types import EpisodeFilter, TaskKind
+from sweet.types import EpisodeFilter
 from ui import tables
 from ui.format import collaborator_name, esc, notice
 from ui.session import WatchView
@@ -39,7 +39,7 @@ class Watched(NamedTuple):
 
 def open_page(services: Services, request: gr.Request) -> tuple[Any, ...]:
     """What can be started, and the batch that the address names or that runs."""
-    names = [s.name for s in services.store.task_sets() if _can_be_simulated(s.source, s.kind)]
+    names = [name for name in services.task_set_names() if not name.startswith(f"{OWN}/")]
     preferred = next((n for n in names if n.endswith("/test")), names[0] if names else None)
     versions = [(f"{v.id} ({v.note})" if v.note else v.id, v.id) for v in services.policies()]
     wanted = request.query_params.get("batch")
@@ -139,10 +139,6 @@ def simulators(services: Services) -> list[tuple[str, str]]:
     model = services.settings.simulator.model
     names = ["scripted"] if model == EMBEDDED_MODEL else ["scripted", f"llm:{model}"]
     return [("The best for each task", ""), *((collaborator_name(n), n) for n in names)]
-
-
-def _can_be_simulated(source: str, kind: TaskKind) -> bool:
-    return source != "own" and kind is TaskKind.BACKEND
 
 
 def whole_number(what: str, value: float | None, least: int, most: int) -> int:

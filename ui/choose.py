@@ -10,7 +10,7 @@ import gradio as gr
 from sweet.services import PERSON, Services
 from sweet.settings import EMBEDDED_MODEL
 from sweet.store import TaskSet
-from sweet.tasks import mini_backend
+from sweet.tasks import mini, mini_backend
 from sweet.types import Task, TaskRow
 from ui.conversation import task_card
 from ui.format import collaborator_name, notice
@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 
 def first_choice(services: Services) -> Choice:
     """The task sets and policies there are; a task is chosen, so that one click starts."""
-    names = [found.name for found in services.store.task_sets()]
+    names = services.task_set_names()
     name = _FIRST_SET if _FIRST_SET in names else names[0] if names else None
     policy = policy_choice(services)
     choice = choose_set(services, name, "", services.default_policy())
@@ -50,6 +50,8 @@ def policy_choice(services: Services) -> Any:
 
 def choose_set(services: Services, name: str | None, text: str, policy_id: str | None) -> Choice:
     """The tasks of a set that hold the words looked for; the first of them is chosen."""
+    if name in mini.SETS:
+        services.ensure_mini_tasks([str(name)])
     found = _named(services.store.task_sets(), name)
     if found is None:
         empty = notice(
@@ -66,6 +68,8 @@ def choose_set(services: Services, name: str | None, text: str, policy_id: str |
 
 def choose_random(services: Services, name: str | None, policy_id: str | None) -> Choice:
     """A task of the set, drawn at random."""
+    if name in mini.SETS:
+        services.ensure_mini_tasks([str(name)])
     found = _named(services.store.task_sets(), name)
     if found is None:
         return choose_set(services, name, "", policy_id)

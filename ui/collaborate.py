@@ -48,7 +48,12 @@ class Chooser:
 
 def build(demo: gr.Blocks, services: Services) -> None:
     """The page inside the current route."""
-    markup(lead("Collaborate", "Make a Python function together with an agent, and see it tested."))
+    markup(
+        lead(
+            "Collaborate",
+            "Make a Python function or a web page together with an agent, and see it scored.",
+        )
+    )
     parts: dict[str, Any] = {"seat": gr.State(Seat())}
     with gr.Row(visible=False, elem_id="setup", equal_height=False) as parts["setup"]:
         with gr.Column(scale=7, min_width=300):
@@ -103,6 +108,8 @@ def _chooser() -> Chooser:
 
 def _conversation(parts: dict[str, Any]) -> gr.Button:
     parts["task"] = markup(elem_classes="panel")
+    parts["design"] = markup(elem_id="design", js=BIND)
+    parts["figures"] = markup(elem_id="figures")
     parts["transcript"] = markup(elem_id="transcript", js=BIND)
     parts["live"] = markup(elem_id="live", js=FOLLOW)
     with gr.Row(visible=False, elem_id="composer") as parts["composer"]:
@@ -166,6 +173,8 @@ def _wire_play(
         parts["result"].click(bound(play.act, services), [seat], **quiet),
     ]
     speaking = [move.success(**speak) for move in moves]
+    for spoken in speaking:
+        spoken.success(bound(play.measure, services), [seat], **quiet)
     parts["stop"].click(bound(play.stopped, services), [seat], cancels=speaking, **quiet)
     parts["finish"].click(bound(play.finish, services), [seat], cancels=speaking, **quiet)
     renew.click(bound(play.new_episode, services), None, cancels=speaking, **quiet)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sweet.types import Action, Episode, Feedback, HiddenInfo, Speaker, Task, Turn
+from sweet.parsing import page_in, without_page
+from sweet.types import Action, Episode, Feedback, HiddenInfo, Speaker, Task, TaskKind, Turn
 from ui.format import (
     MAX_SHOWN_CHARS,
     NA,
@@ -13,6 +14,7 @@ from ui.format import (
     duration,
     esc,
     field_text,
+    growing,
     markdown,
     notice,
     pill,
@@ -61,23 +63,26 @@ def transcript(
     feedback: Mapping[int, Feedback] | None = None,
     *,
     tools: bool = False,
+    kind: TaskKind = TaskKind.BACKEND,
 ) -> str:
     """The turns so far. `tools` adds what a person may do to each."""
     rows, of = [], f" of {episode.max_turns}"
     for turn in episode.turns:
         said = feedback.get(turn.index) if feedback else None
         below = _tools(turn, said) if tools else ""
-        agent = agent_message(turn, of, turn_figures(turn), below + feedback_line(said))
+        body = message_body(turn.action) if kind is TaskKind.BACKEND else _design_body(turn)
+        agent = agent_message(turn, of, turn_figures(turn), below + feedback_line(said), body)
         reply = "" if turn.reply is None else _reply(episode, turn, tools)
         rows.append(f'<li id="turn-{turn.index + 1}">{agent}{reply}</li>')
     address = f' data-address="episode={esc(episode.id)}"'
     return f'<ol class="transcript"{address}>{"".join(rows)}</ol>'
 
 
-def agent_message(turn: Turn, of: str, figures: str, below: str = "") -> str:
-    """What the agent said in a turn."""
+def agent_message(turn: Turn, of: str, figures: str, below: str = "", body: str = "") -> str:
+    """What the agent said in a turn; `body` is it in another form than text."""
     place = f"Turn {turn.index + 1}{of}"
-    return _message("agent", "Agent", place, figures, message_body(turn.action), below)
+    shown = body or message_body(turn.action)
+    return _message("agent", "Agent", place, figures, shown, below)
 
 
 def message_body(action: Action) -> str:
@@ -88,6 +93,21 @@ def message_body(action: Action) -> str:
         shown = markdown(answer) if "```" in answer else code(answer)
         body += f"<p>{pill('open', 'Final answer')}</p>{shown}"
     return body
+
+
+def _design_body(turn: Turn) -> str:
+    """What the agent said beside its page, and the way to the page among the versions."""
+    n = turn.index + 1
+    final = pill("open", "Final answer") if turn.action.is_final else ""
+    show = f'<button type="button" class="outlined" data-do="goto" data-value="{n}">'
+    if page_in(turn.action.raw).html is None:
+        return message_body(turn.action)
+    return f"{beside_page(turn.action)}<p>{show}Show version {n}</button> {final}</p>"
+
+
+def beside_page(action: Action) -> str:
+    """What a message says beside its page."""
+    return markdown(without_page(action.raw))
 
 
 def reply_message(turn: Turn, collaborator: str, below: str = "") -> str:
@@ -104,13 +124,16 @@ def turn_figures(turn: Turn) -> str:
     return f"{tokens} · {duration(turn.action.duration_ms)}"
 
 
-def speaking(episode: Episode, speaker: Speaker, text: str) -> str:
+def speaking(
+    episode: Episode, speaker: Speaker, text: str, kind: TaskKind = TaskKind.BACKEND
+) -> str:
     """The message that a model is still speaking, or what is waited for."""
     if speaker is Speaker.NOBODY:
         return '<p class="dots" role="status">Scoring the answer …</p>'
     if speaker is Speaker.COLLABORATOR:
         return '<p class="dots live" role="status">The collaborator is answering …</p>'
-    body = markdown(text) if text else '<p class="dots" role="status">The agent is thinking …</p>'
+    said = markdown if kind is TaskKind.BACKEND else growing
+    body = said(text) if text else '<p class="dots" role="status">The agent is thinking …</p>'
     place = f"Turn {len(episode.turns) + 1} of {episode.max_turns}"
     return _message("agent live", "Agent", place, "", body, "")
 

@@ -16,12 +16,12 @@ Addresses name a page by its hash and nothing else: no episode, no policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from functools import lru_cache
 
-from ui.format import MAX_SHOWN_CHARS, code, esc, notice
+from ui.format import MAX_SHOWN_CHARS, NA, code, esc, notice, number
 from ui.sealed import sealed_frame
 
 WIDTHS = (375, 768, 1280)
@@ -63,6 +63,55 @@ def design(
         f'<section class="design" data-design="{esc(key)}" aria-label="{esc(label)}">'
         f"{_bar(versions, label, wanted)}{shown}</section>"
     )
+
+
+def wanted_only(page: str) -> str:
+    """The wanted page, while there is no design yet."""
+    return (
+        '<section class="design" data-design="" aria-label="The page that is wanted">'
+        f'<div class="panes">{_wanted(page)}</div></section>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How like the wanted page a version is, by part; `why` says why that is not known."""
+
+    name: str
+    parts: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
+
+
+def similarities(rows: Sequence[Figures]) -> str:
+    """The versions' similarities with the wanted page, a row each; "" where there is none."""
+    names = next((list(row.parts) for row in rows if row.parts), [])
+    if not names:
+        return ""
+    heads = "".join(f'<th scope="col">{esc(name.capitalize())}</th>' for name in names)
+    body = "".join(_similarity_row(row, names) for row in rows)
+    return (
+        '<section class="similarities" aria-label="Similarity"><h3>How alike it looks</h3>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Similarity by version"><table>'
+        f'<thead><tr><th scope="col">Version</th>{heads}</tr></thead><tbody>{body}</tbody></table>'
+        '</div><p class="meta">Visual similarity with the wanted page: 1 is the same. '
+        "The agent sees none of it.</p></section>"
+    )
+
+
+def _similarity_row(row: Figures, names: Sequence[str]) -> str:
+    cells = "".join(
+        f'<td data-label="{esc(name.capitalize())}">{_bar_of(row.parts.get(name))}</td>'
+        for name in names
+    )
+    why = f'<span class="meta">{esc(row.why)}</span>' if row.why else ""
+    return f'<tr><td data-label="Version">{esc(row.name)}{why}</td>{cells}</tr>'
+
+
+def _bar_of(value: float | None) -> str:
+    if value is None:
+        return NA
+    share = min(max(value, 0.0), 1.0)
+    return f'<span class="share"><i style="width:{share:.0%}"></i></span>{number(value)}'
 
 
 def as_drawn(version: Version) -> str:
@@ -158,16 +207,23 @@ def _version(versions: Sequence[Version], at: int, label: str, wanted: str) -> s
 
 
 def _preview(version: Version, label: str, wanted: str) -> str:
-    frame = sealed_frame(version.document, f"{label}, {version.name}")
+    frame = (
+        notice("It can't be shown", version.why, "error")
+        if version.why
+        else sealed_frame(version.document, f"{label}, {version.name}")
+    )
     mine = f'<figure><figcaption>{esc(version.name)}</figcaption><div class="sheet">{frame}</div>'
     if not wanted:
         return f'<div class="panes">{mine}</figure></div>'
-    target = picture(wanted, "The page that is wanted")
+    return f'<div class="panes two">{mine}</figure>{_wanted(wanted)}</div>'
+
+
+def _wanted(page: str) -> str:
     return (
-        f'<div class="panes two">{mine}</figure><figure><figcaption>The page that is wanted '
-        '<span class="meta">(the agent never sees it)</span></figcaption>'
-        f'<div class="sheet" tabindex="0" role="region" aria-label="The page that is wanted">'
-        f"{target}</div></figure></div>"
+        '<figure><figcaption>The page that is wanted <span class="meta">(the agent never sees it)'
+        '</span></figcaption><div class="sheet" tabindex="0" role="region" '
+        'aria-label="The page that is wanted, scrolls">'
+        f"{picture(page, 'The page that is wanted')}</div></figure>"
     )
 
 

@@ -12,7 +12,7 @@ from sweet.errors import StoreError
 from sweet.exchange import PREFERENCES, VOTES
 from sweet.services import Services
 from sweet.types import EpisodeFilter
-from ui import tables, transfers
+from ui import designs, tables, transfers
 from ui.conversation import reference_card
 from ui.credit import Critic
 from ui.format import collaborator_name, esc, notice
@@ -116,7 +116,8 @@ def reveal(services: Services, view: LogView, on: bool) -> str:
     if not on or view.episode_id is None:
         return ""
     row = services.store.task_row(services.store.episode(view.episode_id).task_id)
-    return f'<div class="panel">{reference_card(row.hidden, hidden_details(row))}</div>'
+    page = designs.wanted_drawn(services, row)
+    return f'<div class="panel">{page or reference_card(row.hidden, hidden_details(row))}</div>'
 
 
 def export(services: Services, view: LogView, format_name: str) -> Found:
@@ -165,6 +166,7 @@ def _replayed(services: Services, view: LogView) -> str:
         line=store.lineage(episode.id)[:-1],
         forks=store.children(episode.id),
         credit=store.credit(episode.id, name) if name else None,
+        drawn=designs.drawn_turns(services, episode),
         critics=[_critic(services, name) for name in names],
     )
 
@@ -198,12 +200,11 @@ def _listed(services: Services, view: LogView) -> Found:
 def _filters(services: Services, view: LogView) -> tuple[Any, ...]:
     """The filters' values and choices, in the order of `Asked` without the sort."""
     values, wanted = services.store.filter_values(), view.wanted
-    seats = [(collaborator_name(name), name) for name in values.collaborators]
     return (
         wanted.text,
-        gr.update(choices=_any("Any task set", values.task_sets), value=wanted.task_set),
-        gr.update(choices=_any("Any policy", values.policies), value=wanted.policy_id),
-        gr.update(choices=[("Anybody", ""), *seats], value=wanted.collaborator),
+        any_of("Any task set", values.task_sets, wanted.task_set),
+        any_of("Any policy", values.policies, wanted.policy_id),
+        anybody(values.collaborators, wanted.collaborator),
         wanted.outcome,
         wanted.feedback,
         wanted.since,
@@ -211,5 +212,14 @@ def _filters(services: Services, view: LogView) -> tuple[Any, ...]:
     )
 
 
-def _any(name: str, values: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(name, ""), *((value, value) for value in values)]
+def anybody(names: tuple[str, ...], chosen: str) -> Any:
+    """The choices of a filter by collaborator, in words."""
+    known = names if chosen in ("", *names) else (*names, chosen)
+    seats = [(collaborator_name(name), name) for name in known]
+    return gr.update(choices=[("Anybody", ""), *seats], value=chosen)
+
+
+def any_of(name: str, values: tuple[str, ...], chosen: str) -> Any:
+    """A filter's choices: `name` for all of them, then each; what a link chose is among them."""
+    known = values if chosen in ("", *values) else (*values, chosen)
+    return gr.update(choices=[(name, ""), *((value, value) for value in known)], value=chosen)

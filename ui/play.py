@@ -20,14 +20,18 @@ from sweet.errors import StoreError, SweetError, TaskDataError
 from sweet.parsing import parse_action
 from sweet.services import PERSON, Services
 from sweet.tasks import mini_backend
-from sweet.types import Episode, Feedback, Speaker, StopReason, TaskRow
-from ui import conversation, opinions, results
+from sweet.types import Episode, Feedback, Speaker, StopReason, TaskKind, TaskRow
+from ui import conversation, designs, opinions, results
 from ui.format import esc, notice
 from ui.session import Seat
 from ui.wire import SKIP
 
 YIELDS_EVERY_S = 0.12  # at most ten a second: each one redraws the message
 MAX_TEXT_CHARS = 20_000
+_PLACEHOLDERS = {
+    TaskKind.BACKEND: "Answer in a sentence or two; Enter sends",
+    TaskKind.FRONTEND: "Say what differs from the page you want; Enter sends",
+}
 _SCORABLE = (StopReason.ANSWERED, StopReason.TURN_LIMIT)
 
 
@@ -38,6 +42,8 @@ class Shown(NamedTuple):
     setup: Any = SKIP
     stage: Any = SKIP
     task: Any = SKIP
+    design: Any = SKIP
+    figures: Any = SKIP
     transcript: Any = SKIP
     live: Any = SKIP
     composer: Any = SKIP
@@ -104,8 +110,7 @@ def send(services: Services, seat: Seat, text: str) -> Shown:
         gr.Warning("Write an answer first. “I don't mind” is one, too.")
         return Shown()
     services.store.append_reply(episode.id, episode.turns[-1].index, said)
-    page = shown(services, services.store.episode(episode.id), due=True)
-    return page._replace(says="")
+    return _emptied(shown(services, services.store.episode(episode.id), due=True))
 
 
 async def speak(services: Services, seat: Seat) -> AsyncGenerator[Shown, None]:
@@ -118,7 +123,7 @@ async def speak(services: Services, seat: Seat) -> AsyncGenerator[Shown, None]:
     if not _can_move(episode, row):
         yield Shown(seat=Seat(episode.id))
         return
-    live = _Live(episode)
+    live = _Live(services, row, episode)
     moves = asyncio.create_task(
         services.play(episode.id, on_text=live.pieces.append, on_change=live.changed)
     )
@@ -194,6 +199,7 @@ def shown(services: Services, episode: Episode, due: bool = False) -> Shown:
     row = services.store.task_row(episode.task_id)
     said = opinions.latest_feedback(services.store.feedback(episode.id))
     by_turn = {index: given for index, given in said.items() if index is not None}
+    draws = row.task.kind is TaskKind.FRONTEND
     person = episode.collaborator == PERSON
     over = episode.stop_reason is not None
     changeable = episode.stop_reason is not StopReason.REPLACED
@@ -203,17 +209,39 @@ def shown(services: Services, episode: Episode, due: bool = False) -> Shown:
         setup=gr.update(visible=False),
         stage=gr.update(visible=True),
         task=conversation.task_card(row.task) + conversation.episode_line(episode),
-        transcript=conversation.transcript(episode, by_turn, tools=changeable),
+        design=_design(services, row, episode),
+        figures=SKIP if draws and not due else "",
+        transcript=conversation.transcript(episode, by_turn, tools=changeable, kind=row.task.kind),
         live="",
         composer=gr.update(visible=person and not over),
+        says=gr.update(placeholder=_PLACEHOLDERS[row.task.kind]),
         send=_button("Send", interactive=next_speaker(episode) is Speaker.COLLABORATOR),
         stop=_button("Stop", visible=False),
         again=_button(label, visible=bool(label)),
         finish=_button("End episode", visible=not over),
         result=_result(services, episode, said.get(None)),
-        aside=gr.update(visible=person and row.hidden is not None),
-        reference=conversation.reference_card(row.hidden, hidden_details(row)) if person else "",
+        aside=gr.update(visible=person and row.hidden is not None and not draws),
+        reference=_reference(row) if person and not draws else "",
     )
+
+
+def _reference(row: TaskRow) -> str:
+    return conversation.reference_card(row.hidden, hidden_details(row))
+
+
+def _design(services: Services, row: TaskRow, episode: Episode) -> str:
+    """The web page that is made, in its versions; nothing where no page is."""
+    if row.task.kind is not TaskKind.FRONTEND:
+        return ""
+    shown = designs.panel(services, episode, key=episode.id)
+    return shown or designs.wanted_alone(services, row.hidden)
+
+
+def measure(services: Services, seat: Seat) -> Shown:
+    """How like the wanted page each version is; drawing them takes a while."""
+    if seat.episode_id is None:
+        return Shown()
+    return Shown(figures=designs.figures(services, services.store.episode(seat.episode_id)))
 
 
 def hidden_details(row: TaskRow) -> list[str]:
@@ -235,7 +263,9 @@ def hidden_details(row: TaskRow) -> list[str]:
 class _Live:
     """The agent's message while it is spoken, and the episode as it was last logged."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, services: Services, row: TaskRow, episode: Episode) -> None:
+        self._services = services
+        self._row = row
         self.pieces: list[str] = []
         self.episode = episode
         self._logged = True
@@ -263,10 +293,14 @@ class _Live:
     def shown(self) -> Shown:
         """The page while a model moves; the turns are drawn only when one was logged."""
         self._drawn = len(self.pieces)
-        live = conversation.speaking(self.episode, next_speaker(self.episode), "".join(self.pieces))
-        turns = conversation.transcript(self.episode) if self._logged else SKIP
+        kind, said = self._row.task.kind, "".join(self.pieces)
+        live = conversation.speaking(self.episode, next_speaker(self.episode), said, kind)
+        if not self._logged:
+            return Shown(live=live)
         self._logged = False
-        return Shown(transcript=turns, live=live)
+        turns = conversation.transcript(self.episode, kind=kind)
+        page = _design(self._services, self._row, self.episode)
+        return Shown(transcript=turns, live=live, design=page)
 
 
 def _button(label: str, **state: bool) -> Any:
@@ -323,7 +357,12 @@ def _open(services: Services, seat: Seat) -> Episode:
 def _begun(services: Services, row: TaskRow, collaborator: str, policy_id: str | None) -> Shown:
     policy = policy_id or services.default_policy()
     episode = services.new_episode(row, policy, collaborator)
-    return shown(services, episode, due=True)._replace(says="")
+    return _emptied(shown(services, episode, due=True))
+
+
+def _emptied(page: Shown) -> Shown:
+    """The page with nothing in the field for the answer."""
+    return page._replace(says={**page.says, "value": ""})
 
 
 def _setup() -> Shown:
@@ -331,6 +370,8 @@ def _setup() -> Shown:
         seat=Seat(),
         setup=gr.update(visible=True),
         stage=gr.update(visible=False),
+        design="",
+        figures="",
         transcript='<span data-address=""></span>',
         live="",
         says="",

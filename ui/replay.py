@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sweet.store import EpisodeCredit
 from sweet.types import Episode, Feedback, Task, Turn
 from ui.conversation import agent_message, feedback_line, players, reply_message, turn_figures
 from ui.credit import Critic, overview, turn_credit
 from ui.format import NA, esc, notice, outcome, pill, when
-from ui.results import result
+from ui.results import is_graded, result
 
 _STEPS = (("first", "First"), ("previous", "Previous"), ("next", "Next"), ("last", "Last"))
 _KEYS = (
@@ -29,13 +30,18 @@ def replay(
     forks: Sequence[str] = (),
     credit: EpisodeCredit | None = None,
     critics: Sequence[Critic] = (),
+    drawn: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
     """The whole episode; the page shows it up to `turn` (from 1) and has the keys for the rest.
 
     `address` is the query string of a link to it; `line` the episodes it was forked from;
-    `credit` what one of its `critics` said, None where none did.
+    `credit` what one of its `critics` said, None where none did; `drawn` the turns whose message
+    is a web page, as they looked.
     """
-    steps = "".join(_step(episode, t, feedback.get(t.index), credit) for t in episode.turns)
+    steps = "".join(
+        _step(episode, t, feedback.get(t.index), credit, drawn.get(t.index, ""))
+        for t in episode.turns
+    )
     turns = f'<ol class="transcript">{steps}</ol>' if steps else _silent(episode)
     helped = overview(episode.turns, credit, critics) if steps else ""
     end = result(episode, feedback.get(None), forks=forks)
@@ -49,7 +55,7 @@ def replay(
 
 def _head(episode: Episode, task: Task, line: Sequence[str]) -> str:
     reward = episode.reward.value if episode.reward else None
-    kind, words = outcome(episode.stop_reason, reward)
+    kind, words = outcome(episode.stop_reason, reward, graded=is_graded(episode))
     forked = f"<p class='meta'>Forked from {_links(line)}</p>" if line else ""
     open_it = f'<a href="./?episode={esc(episode.id)}">Open in Collaborate</a>'
     return (
@@ -85,12 +91,14 @@ def _silent(episode: Episode) -> str:
     return notice("No turn", hint, "error" if episode.error else "empty")
 
 
-def _step(episode: Episode, turn: Turn, said: Feedback | None, credit: EpisodeCredit | None) -> str:
+def _step(
+    episode: Episode, turn: Turn, said: Feedback | None, credit: EpisodeCredit | None, drawn: str
+) -> str:
     figures, below = turn_figures(turn), feedback_line(said)
     if credit is None:
         figures += f" · advantage {NA}"
     else:
         below += turn_credit(turn, credit)
-    agent = agent_message(turn, "", figures, below)
+    agent = agent_message(turn, "", figures, below, drawn)
     reply = "" if turn.reply is None else reply_message(turn, episode.collaborator)
     return f'<li id="turn-{turn.index + 1}" data-step="{turn.index + 1}">{agent}{reply}</li>'

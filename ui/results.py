@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sweet.types import Episode, Evaluation, Feedback, StopReason, TestResult, Verdict
+from sweet.types import Episode, Evaluation, Feedback, Reward, StopReason, TestResult, Verdict
 from ui.format import NA, duration, esc, field_text, notice, number, outcome, percent, pill
 
-_VERDICTS: Mapping[Verdict, tuple[str, str]] = {
+VERDICTS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.PASS: ("pass", "✓ pass"),
     Verdict.WRONG: ("wrong", "✗ wrong"),
     Verdict.TIMEOUT: ("timeout", "◷ time-out"),
@@ -44,7 +44,8 @@ def result(
     if episode.stop_reason is None:
         return ""
     reward = episode.reward.value if episode.reward else None
-    kind, words = outcome(episode.stop_reason, reward, said.rating if said else None)
+    grade = said.rating if said else None
+    kind, words = outcome(episode.stop_reason, reward, grade, graded=is_graded(episode))
     parts = [f'<div class="outcome"><h2>Result</h2>{pill(kind, words)}{_score(episode)}</div>']
     if episode.stop_reason is StopReason.REPLACED:
         parts.append(_replaced(forks))
@@ -61,14 +62,19 @@ def result(
     return f'<section class="result" aria-label="Result">{"".join(parts)}</section>'
 
 
+def is_graded(episode: Episode) -> bool:
+    """Whether the reward says how alike two pages look, not whether tests pass."""
+    return episode.reward is not None and "tests_passed" not in episode.reward.components
+
+
 def evaluation(found: Evaluation) -> str:
-    """The table of tests, and where they were run."""
+    """The table of tests, and where they were run; for a web page, the parts of its reward."""
     if found.error:
         hint = f"{found.error} There is no reward; this is no fault of the answer."
         return notice("Scoring failed", hint, "error")
     rows = "".join(_test_row(i, test) for i, test in enumerate(found.tests, start=1))
     if not rows:
-        return ""
+        return _parts(found.reward) if found.reward else ""
     heads = ("#", "Call", "Expected", "Got", "Time", "Verdict")
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     level = esc(found.sandbox_level or NA)
@@ -79,8 +85,18 @@ def evaluation(found: Evaluation) -> str:
     )
 
 
+def _parts(reward: Reward) -> str:
+    """What a reward is made of, and what gave it."""
+    facts = "".join(
+        f"<div><dt>{esc(name.replace('_', ' '))}</dt><dd>{number(value)}</dd></div>"
+        for name, value in reward.components.items()
+    )
+    by = f'<p class="meta">Scored by the evaluator “{esc(reward.evaluator)}”.</p>'
+    return f'<dl class="facts">{facts}</dl>{by}' if facts else by
+
+
 def _test_row(i: int, test: TestResult) -> str:
-    kind, words = _VERDICTS[test.verdict]
+    kind, words = VERDICTS[test.verdict]
     reason = f'<span class="meta">{esc(test.reason)}</span>' if test.reason else ""
     cells = (
         ("Test", str(i)),
@@ -100,8 +116,10 @@ def _value(text: str | None) -> str:
 def _score(episode: Episode) -> str:
     if episode.reward is None:
         return f'<span class="meta">reward {NA}</span>'
-    passed = percent(episode.reward.components.get("tests_passed"))
     reward = number(episode.reward.value)
+    if is_graded(episode):
+        return f'<span class="meta">reward {reward}</span>'
+    passed = percent(episode.reward.components.get("tests_passed"))
     return f'<span class="meta">reward {reward} · tests passed {passed}</span>'
 
 
@@ -120,7 +138,7 @@ def _grade(said: Feedback) -> str:
 
 
 def _grade_form(said: Feedback | None, scored: bool) -> str:
-    lead = "Do you agree with the tests?" if scored else "No tests ran, so your word counts."
+    lead = "Do you agree with the score?" if scored else "Nothing was scored, so your word counts."
     radios = "".join(
         f'<label class="check"><input type="radio" name="rating" value="{key}"'
         f"{' checked' if said and said.rating == value else ''}>{name}</label>"

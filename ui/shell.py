@@ -8,8 +8,8 @@ from typing import Any
 import gradio as gr
 
 from sweet.services import Services
-from ui import collaborate, sessions, train, watch
-from ui.theme import CSS, head, markup, theme
+from ui import collaborate, compare, leaderboard, sessions, train, watch
+from ui.theme import STYLES, head, markup, theme
 
 AT_ONCE = 40
 """Calls a handler may have at the same time, over all browsers; Gradio's default is one."""
@@ -19,6 +19,8 @@ PAGES: tuple[tuple[str, str, Build], ...] = (
     ("Collaborate", "", collaborate.build),
     ("Watch", "watch", watch.build),
     ("Sessions", "sessions", sessions.build),
+    ("Compare", "compare", compare.build),
+    ("Leaderboard", "leaderboard", leaderboard.build),
     ("Train", "train", train.build),
 )
 
@@ -40,7 +42,7 @@ def build(services: Services) -> gr.Blocks:
 
 def look() -> dict[str, Any]:
     """What `launch` or `mount_gradio_app` needs for the look; `Blocks` ignores it."""
-    return {"theme": theme(), "css_paths": [CSS], "head": head(), "footer_links": []}
+    return {"theme": theme(), "css_paths": list(STYLES), "head": head(), "footer_links": []}
 
 
 def _header(current: str) -> str:

@@ -75,7 +75,7 @@ def _heading(name: str, column: str | None, sort: str) -> str:
 
 
 def _episode_row(row: EpisodeSummary) -> str:
-    kind, words = outcome(row.stop_reason, row.reward, row.rating)
+    kind, words = outcome(row.stop_reason, row.reward, row.rating, graded=row.tests_passed is None)
     link = (
         f'<a href="?episode={esc(row.id)}" data-action="open" data-episode="{esc(row.id)}" '
         f'data-key="open-{esc(row.id)}">{esc(row.description)}</a>'
@@ -196,7 +196,7 @@ def batch_episodes(rows: Sequence[EpisodeSummary], count: int) -> str:
 
 
 def _batch_row(row: EpisodeSummary) -> str:
-    kind, words = outcome(row.stop_reason, row.reward, row.rating)
+    kind, words = outcome(row.stop_reason, row.reward, row.rating, graded=row.tests_passed is None)
     error = f'<p class="meta">{esc(row.error)}</p>' if row.error else ""
     return (
         f'<tr><td class="task" data-label="Task"><a href="sessions?episode={esc(row.id)}">'

@@ -9,6 +9,8 @@ import gradio as gr
 
 ASSETS = Path(__file__).parent / "assets"
 CSS = ASSETS / "studio.css"
+STYLES = (CSS, ASSETS / "design.css")
+_SCRIPTS = ("studio.js", "design.js")
 
 _PAIRS = {
     "body_background_fill": "var(--paper)",
@@ -136,8 +138,8 @@ def theme() -> gr.themes.Base:
 
 
 def head() -> str:
-    """What each page has in its head: our script, whole, so that nothing more is fetched."""
-    script = (ASSETS / "studio.js").read_text(encoding="utf-8")
+    """What each page has in its head: our scripts, whole, so that nothing more is fetched."""
+    script = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     return f'<meta name="referrer" content="no-referrer"><script>{script}</script>'
 
 

@@ -1,7 +1,8 @@
 """What a model is asked that compares two artifacts of one task, first and second.
 
 It sees the request, the reference where there is one, and both artifacts; not who made them, and
-not the dialogues. Each part is fenced by a word that is in none of them.
+not the dialogues. Each part is fenced by a word that is in none of them. Web pages are compared by
+their pictures.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ BETTER: SECOND
 BETTER: TIE
 """
 _NOTHING = "(nothing was made)"
+_PICTURES = """\
+The request, between the marks:
+{fence}
+{request}
+{fence}
+
+The pictures, in this order: {order}.{missing}
+"""
 _VERDICT = re.compile(r"[*_`\s]*BETTER:[*_`\s]*(FIRST|SECOND|TIE)[*_`.\s]*", re.IGNORECASE)
 
 
@@ -45,6 +54,23 @@ def messages(
     fence = _fence("".join(parts.values()))
     shown = "\n\n".join(f"{name}\n{fence}\n{text}\n{fence}" for name, text in parts.items())
     return Message("system", _SYSTEM.format(what=_WHAT[kind])), Message("user", shown)
+
+
+def drawn(
+    description: str, wanted: bytes | None, first: bytes | None, second: bytes | None
+) -> tuple[Message, ...]:
+    """The prompt for a comparison of two web pages by their pictures; None where there is none."""
+    pictures = {"the page the person wants": wanted, "FIRST": first, "SECOND": second}
+    shown = {name: png for name, png in pictures.items() if png is not None}
+    missing = [name for name in ("FIRST", "SECOND") if pictures[name] is None]
+    text = _PICTURES.format(
+        fence=_fence(description),
+        request=description,
+        order=", then ".join(shown),
+        missing=f" {missing[0]} made no page." if missing else "",
+    )
+    system = Message("system", _SYSTEM.format(what=_WHAT[TaskKind.FRONTEND]))
+    return system, Message("user", text, images=tuple(shown.values()))
 
 
 def parse(text: str) -> Preferred | None:

@@ -53,6 +53,13 @@ SIZE = Phrases(
     ),
     ("I imagined {s} {c}, {w} in fact", "{s} ought to be {w}", "go {c} with {s}: {w}"),
 )  # fmt: skip
+SCALE = Phrases(
+    (
+        "{s} should be {c}.", "make {s} {c}", "{s} must be {c}", "I want {s} {c}.",
+        "please make {s} {c}", "can {s} be {c}?", "{s} needs to be {c}", "I would like {s} {c}",
+    ),
+    ("I imagined {s} {c}", "{s} ought to be {c}", "could you make {s} {c}?"),
+)  # fmt: skip
 COLUMNS = Phrases(
     (
         "The cards should be in {w}, not {g}.", "put the cards in {w}",
@@ -160,14 +167,9 @@ PARTS = {
     "list": ("list", "list", "list", "list of points"),
     "form": ("form", "form", "form", "input form"),
     "footer": ("footer", "footer", "footer", "page footer"),
-    "image": ("picture", "image"),
-    "table": ("table",),
-    "sidebar": ("sidebar", "side column"),
-    "button": ("button",),
 }
 ONE = {
     "links": "link", "cards": "card", "items": "list item", "fields": "field",
-    "images": "picture", "buttons": "button", "headings": "heading",
 }  # fmt: skip
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 ALIGNMENTS = {

@@ -13,10 +13,9 @@ from string import Formatter
 
 from sweet.tasks import page_phrases as words
 from sweet.tasks.mini_page_reader import parse_page
-from sweet.tasks.mini_pages import CLASSES, PAGE, Kind, Value
+from sweet.tasks.mini_pages import CLASSES, Kind, Value
 from sweet.tasks.mini_talk import in_words
 from sweet.tasks.page_differences import Difference, What, differences
-from sweet.tasks.page_outline import outline_differences
 from sweet.tasks.page_phrases import Phrases
 
 _MARKUP = re.compile(r"[<>`{}\"\s]+")
@@ -24,35 +23,39 @@ _MAX_SAID_CHARS = 80
 Slots = dict[str, str]
 
 
-def reply_to(wanted: str, shown: str | None, seed: int, *, unheard: bool = False) -> str:
+def reply_to(wanted: str, shown: str | None, seed: int, *, unheard: bool = False) -> str | None:
     """What a person says who wants the page `wanted` and sees `shown` (None: no page).
 
-    One or two of the largest differences, or that it looks right. `unheard` takes the phrasings
-    that training never hears.
+    One or two of the largest differences, or that it looks right. None where one of the two is not
+    written as ColBench-Mini's are: those have to be drawn. `unheard` takes the phrasings that
+    training never hears.
     """
     rng = random.Random(f"{seed}/{wanted}/{shown}")
     if shown is None:
-        return _pick(words.NO_PAGE, {}, rng, unheard)
-    found = page_differences(wanted, shown)
+        return pick(words.NO_PAGE, {}, rng, unheard)
+    target, page = parse_page(wanted), parse_page(shown)
+    if target is None or page is None:
+        return None
+    found = differences(target, page)
     if not found:
-        return _pick(words.RIGHT, {}, rng, unheard)
-    told = found[: 2 if rng.random() < 0.5 else 1]
-    said = [say_difference(difference, rng, unheard=unheard) for difference in told]
+        return pick(words.RIGHT, {}, rng, unheard)
+    some = found[: 2 if rng.random() < 0.5 else 1]
+    return told([say_difference(difference, rng, unheard=unheard) for difference in some], rng)
+
+
+def told(said: Sequence[str], rng: random.Random) -> str:
+    """The sentences as one reply, some with an opening."""
     opening = [rng.choice(words.OPENINGS)] if rng.random() < 0.2 else []
     return " ".join([*opening, *map(_ended, said[:-1]), said[-1]])
 
 
-def page_differences(wanted: str, shown: str) -> list[Difference]:
-    """In what two pages differ, the most outstanding first; of any HTML, as far as can be read."""
-    target, page = parse_page(wanted), parse_page(shown)
-    if target is not None and page is not None:
-        return differences(target, page)
-    return outline_differences(wanted, shown)
-
-
 def say_difference(difference: Difference, rng: random.Random, *, unheard: bool = False) -> str:
     """How a person might say this difference; another draw words it otherwise."""
-    said = _sentence(difference, rng, unheard)
+    return sentence(_sentence(difference, rng, unheard), rng)
+
+
+def sentence(said: str, rng: random.Random) -> str:
+    """A phrase as it is written: most people begin with a capital and end with a stop."""
     return said.rstrip(".") if rng.random() < 0.3 else _ended(said[0].upper() + said[1:])
 
 
@@ -70,7 +73,7 @@ def _ended(sentence: str) -> str:
 def _sentence(difference: Difference, rng: random.Random, unheard: bool) -> str:
     if difference.what is not What.DETAIL:
         slots = _structure_slots(difference, rng)
-        return _pick(words.STRUCTURE[difference.what], slots, rng, unheard)
+        return pick(words.STRUCTURE[difference.what], slots, rng, unheard)
     if difference.kind is Kind.ITEMS:
         return _say_items(difference, rng, unheard)
     assert difference.kind is not None
@@ -81,10 +84,10 @@ def _sentence(difference: Difference, rng: random.Random, unheard: bool) -> str:
         slots["c"] = words.COMPARATIVES[difference.kind][bigger]
     slots |= _filled("w", _value(difference.kind, difference.wanted, rng))
     slots |= _filled("g", _value(difference.kind, difference.shown, rng))
-    return _pick(words.DETAILS[difference.kind], slots, rng, unheard)
+    return pick(words.DETAILS[difference.kind], slots, rng, unheard)
 
 
-def _pick(phrases: Phrases, slots: Slots, rng: random.Random, unheard: bool) -> str:
+def pick(phrases: Phrases, slots: Slots, rng: random.Random, unheard: bool) -> str:
     """A phrasing for which every slot is there, filled."""
     pool = phrases.unheard if unheard else phrases.heard
     return rng.choice([p for p in pool if _fields(p) <= slots.keys()]).format_map(slots)
@@ -115,7 +118,7 @@ def _subject(difference: Difference, rng: random.Random) -> str:
     if kind is Kind.SIZE or detail == "title":
         return rng.choice((f"the title in the {part}", f"the {part} title"))
     if kind is Kind.TEXT:
-        return f"the text in the {part}" if difference.section != PAGE else "one text"
+        return f"the text in the {part}"
     if difference.section == "cards":
         each = rng.choice(("each card", "every card"))
         return each if kind is Kind.COLOR else f"the text in {each}"
@@ -132,10 +135,10 @@ def _value(kind: Kind, value: Value, rng: random.Random) -> str:
         return rng.choice(words.ALIGNMENTS[str(value)])
     if kind is Kind.COLUMNS and isinstance(value, int):
         return f"{_number(value, rng)} column{'' if value == 1 else 's'}"
-    return _sayable(str(value)) if kind is Kind.TEXT else str(value)
+    return sayable(str(value)) if kind is Kind.TEXT else str(value)
 
 
-def _sayable(text: str) -> str:
+def sayable(text: str) -> str:
     """A page's text as a person would repeat it: no markup, not too long."""
     plain = " ".join(_MARKUP.sub(" ", text).split())
     return plain if len(plain) <= _MAX_SAID_CHARS else plain[:_MAX_SAID_CHARS].rsplit(" ", 1)[0]
@@ -149,20 +152,20 @@ def _say_items(difference: Difference, rng: random.Random, unheard: bool) -> str
     """How many there should be, or which texts they should have."""
     assert isinstance(difference.wanted, tuple)
     shown = difference.shown if isinstance(difference.shown, tuple) else None
-    wanted = tuple(map(_sayable, difference.wanted))
+    wanted = tuple(map(sayable, difference.wanted))
     one = words.ONE[difference.detail]
     slots = {"one": one, "n": f"{one}s", "w": _counted(len(wanted), one, rng)}
     if wanted and all(wanted):
         slots["all"] = and_list(wanted)
     if shown is None or len(shown) != len(wanted):
         slots |= {"g": _counted(len(shown), one, rng)} if shown is not None else {}
-        return _pick(words.COUNT, slots, rng, unheard)
+        return pick(words.COUNT, slots, rng, unheard)
     wrong = [i for i, text in enumerate(difference.wanted) if text != shown[i]]
     if len(wrong) > 1 or wrong[0] >= len(words.NTH):
-        return _pick(words.ALL_ITEMS, slots, rng, unheard)
+        return pick(words.ALL_ITEMS, slots, rng, unheard)
     slots |= {"nth": words.NTH[wrong[0]], "w": wanted[wrong[0]]}
-    slots |= _filled("g", _sayable(shown[wrong[0]]))
-    return _pick(words.ONE_ITEM, slots, rng, unheard)
+    slots |= _filled("g", sayable(shown[wrong[0]]))
+    return pick(words.ONE_ITEM, slots, rng, unheard)
 
 
 def and_list(texts: Sequence[str]) -> str:

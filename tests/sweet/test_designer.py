@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from sweet.errors import SimulatorError
+from sweet.errors import RenderError, SimulatorError
 from sweet.policy import EnginePolicy
 from sweet.prompts import agent_backend, agent_frontend, simulator_frontend
 from sweet.simulator import MAX_PAGE_REPLY_CHARS, ScriptedDesigner
@@ -20,16 +20,18 @@ from sweet.tasks.page_differences import changed, differences
 from sweet.types import (
     ANSWER_MARK,
     Action,
+    Box,
     Collaborator,
     Exchange,
     HiddenInfo,
     Message,
     Observation,
+    Rendering,
     Sampling,
     TaskKind,
 )
 from tests.contracts import CollaboratorContract
-from tests.fakes import FakeEngine, hidden_of, task_row
+from tests.fakes import FakeEngine, FakeRenderer, hidden_of, task_row
 
 ROW = next(mini_frontend.generate("test", 1, 1))
 WANTED = hidden_of(ROW).reference
@@ -39,7 +41,7 @@ LATER = Observation(TaskKind.FRONTEND, ROW.task.description, (Exchange("<html>",
 
 def reply(message: str, observation: Observation = FIRST, seed: int = 7, **kwargs) -> str:
     action = Action(message, message, is_final=False)
-    designer = ScriptedDesigner(**kwargs)
+    designer = ScriptedDesigner(FakeRenderer(), **kwargs)
     return asyncio.run(designer.reply(observation, action, HiddenInfo(WANTED), seed=seed))
 
 
@@ -48,7 +50,7 @@ class TestScriptedDesigner(CollaboratorContract):
     question = Action("<html><p>Hi</p></html>", "<html><p>Hi</p></html>", is_final=False)
 
     def make(self) -> Collaborator:
-        return ScriptedDesigner()
+        return ScriptedDesigner(FakeRenderer())
 
 
 def test_the_wanted_page_is_right_also_in_a_fence_and_with_words_around_it() -> None:
@@ -92,8 +94,36 @@ def test_a_reply_is_never_longer_than_a_person_s_may_be() -> None:
 
 def test_a_reference_that_is_no_page_fails_clearly() -> None:
     with pytest.raises(SimulatorError, match="no page to want"):
-        hidden = hidden_of(task_row())
-        asyncio.run(ScriptedDesigner().reply(FIRST, Action("x", "x", False), hidden, seed=1))
+        hidden, action = hidden_of(task_row()), Action("x", "x", is_final=False)
+        asyncio.run(ScriptedDesigner(FakeRenderer()).reply(FIRST, action, hidden, seed=1))
+
+
+class Drawing(FakeRenderer):
+    """Draws a page as its colour alone."""
+
+    def render(self, html: str, *, width: int = 1280) -> Rendering:
+        self.asked.append((html, width))
+        color = "#ef4444" if "red" in html else "#3b82f6"
+        body = Box("body", "", 0, 0, width, 700, "#000000", color, 16, False, "left")
+        return Rendering(html.encode(), width, 700, (body,))
+
+
+def test_pages_that_are_not_written_as_mini_pages_are_compared_as_they_are_drawn() -> None:
+    action = Action("<html>red</html>", "<html>red</html>", is_final=False)
+    wanted, drawing = HiddenInfo("<html>blue</html>"), Drawing()
+    said = asyncio.run(ScriptedDesigner(drawing).reply(FIRST, action, wanted, seed=1))
+    assert "background" in said and "blue" in said
+    assert {html for html, _ in drawing.asked} == {"<html>red</html>", "<html>blue</html>"}
+    failing = FakeRenderer(RenderError("no Chromium"))
+    with pytest.raises(SimulatorError, match="could not see the pages: no Chromium"):
+        asyncio.run(ScriptedDesigner(failing).reply(FIRST, action, wanted, seed=1))
+
+
+def test_mini_pages_are_compared_without_being_drawn() -> None:
+    page = draw_page(topics()[1], random.Random(5))
+    action = Action(render(page), render(page), is_final=False)
+    failing = FakeRenderer(RenderError("no Chromium"))
+    assert asyncio.run(ScriptedDesigner(failing).reply(FIRST, action, HiddenInfo(WANTED), seed=1))
 
 
 # Prompts
