@@ -1,0 +1,268 @@
+"""The leaderboard → HTML tables: versions, the paper's rows, what was voted.
+
+No figure stands without its n; an unknown one reads "n/a". Text is escaped by `ui.format` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from evaluators.figures import Figure
+from evaluators.preference import Met
+from sweet.leaderboard import Opinions, Row
+from sweet.standings import Standings, paper_rows
+from ui.format import NA, esc, notice, pill
+from ui.session import BOARD_COLUMNS, BoardView, LogView
+
+Shows = Callable[[float], str]
+
+
+def share(value: float) -> str:
+    """A share of 1, in percent."""
+    return f"{value:.1%}"
+
+
+def similarity(value: float) -> str:
+    """A similarity, at most 1."""
+    return f"{value:.3f}".replace("-", "−")
+
+
+def turns(value: float) -> str:
+    """A mean number of turns."""
+    return f"{value:.2f}"
+
+
+def tokens(value: float) -> str:
+    """A mean number of tokens."""
+    return f"{value:,.0f}"
+
+
+def strength(value: float) -> str:
+    """A log-strength."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+_SHOWS: dict[str, Shows] = {
+    "success": share,
+    "tests_passed": share,
+    "cosine": similarity,
+    "visual": similarity,
+    "win_rate": share,
+    "judge_win_rate": share,
+    "turns": turns,
+    "tokens": tokens,
+}
+_HEADS = (("policy_id",), ("task_set", "evaluator"), ("n",), *((column,) for column in _SHOWS))
+"""The columns of the page; the evaluator stands below the task set."""
+_EXPLAINED = (
+    "<p>A row is a version on a task set by one evaluator; two evaluators, or two task sets, are "
+    "never put together. Only a version’s own scored work counts. n is of how many a figure is; "
+    "below it is its 95 % interval.</p>"
+    "<p><b>Success</b>: all tests passed, of backend tasks (Wilson interval). <b>Win rate</b>: "
+    "people’s votes against all other versions, a tie as half a win; <b>Judge’s</b>: the same of "
+    "the judge’s verdicts. <b>Cosine</b>, <b>Visual</b>: similarity to the page that was wanted. "
+    "<b>Tokens</b>: read and written by the agent in an episode, over the episodes where all are "
+    "known. Their intervals are bootstraps of the mean.</p>"
+)
+
+
+def figure(found: Figure, shows: Shows) -> str:
+    """A figure with its n and its interval; n/a where it is unknown."""
+    n = f'<span class="meta">n = {found.n:,}</span>'
+    if found.value is None:
+        return f"{NA} {n}" if found.n else NA
+    return (
+        f"<strong>{shows(found.value)}</strong> {n} "
+        f'<span class="meta ends">{ends(found, shows)}</span>'
+    )
+
+
+def ends(found: Figure, shows: Shows) -> str:
+    """The ends of a figure's interval."""
+    if found.low is None or found.high is None:
+        return f"[{NA}]"
+    return f"[{shows(found.low)}, {shows(found.high)}]"
+
+
+def table(found: Standings, view: BoardView) -> str:
+    """All versions as a table that can be sorted, the paper's rows beneath if asked for."""
+    address = f'<span data-address="{esc(view.query)}"></span>'
+    rows = found.board.rows
+    if not rows:
+        nothing = _nothing(view)
+        return address + nothing + (_framed("", view) if view.paper else "")
+    body = "".join(_row(row, view) for row in rows)
+    count = f'<p class="meta" role="status">{len(rows):,} row{"" if len(rows) == 1 else "s"}</p>'
+    return (
+        f"{address}{count}{_framed(body, view)}"
+        '<details class="explained"><summary>What do these figures mean?</summary>'
+        f"{_EXPLAINED}</details>"
+    )
+
+
+def _nothing(view: BoardView) -> str:
+    if view.wanted != BoardView().wanted or view.evaluator:
+        return notice("Nothing matches", "Change or clear the filters.")
+    return notice(
+        "Nothing to rank yet",
+        "A version appears here with its first scored episode or its first vote: play one in "
+        "Collaborate, or start some in Watch.",
+    )
+
+
+def _framed(body: str, view: BoardView) -> str:
+    head = "".join(
+        f'<th scope="col"{_sorted_state(columns, view.sort)}>'
+        f"{''.join(_sort_button(column, view.sort) for column in columns)}</th>"
+        for columns in _HEADS
+    )
+    paper = _paper() if view.paper else ""
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Versions">'
+        f'<table class="log board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{paper}'
+        "</table></div>"
+    )
+
+
+def _sorted_state(columns: Sequence[str], sort: str) -> str:
+    by, _, way = sort.partition(" ")
+    return f' aria-sort="{way}ending"' if by in columns else ""
+
+
+def _sort_button(column: str, sort: str) -> str:
+    by, _, way = sort.partition(" ")
+    other = "asc" if by == column and way == "desc" else "desc"
+    mark = {"asc": " ↑", "desc": " ↓"}[way] if by == column else ""
+    return (
+        f'<button type="button" data-action="sort" data-key="sort-{column}" '
+        f'data-sort="{column} {other}">{BOARD_COLUMNS[column]}{mark}</button>'
+    )
+
+
+def _row(row: Row, view: BoardView) -> str:
+    wanted = replace(view.wanted, policy_id=row.policy_id, task_set=row.task_set)
+    link = (
+        f'<a href="sessions?{esc(LogView(wanted).query)}" '
+        f'aria-label="Sessions of {esc(row.policy_id)} on {esc(row.task_set)}">Sessions</a>'
+    )
+    return _tr(row, link, f"{row.n:,}")
+
+
+def _tr(row: Row, below: str, n: str) -> str:
+    figures = "".join(
+        f'<td class="figure" data-label="{BOARD_COLUMNS[column]}">'
+        f"{figure(getattr(row, column), shows)}</td>"
+        for column, shows in _SHOWS.items()
+    )
+    return (
+        f'<tr><th scope="row">{esc(row.policy_id)} <span class="meta">{below}</span></th>'
+        f'<td class="where" data-label="">{esc(row.task_set)} '
+        f'<span class="meta">{esc(row.evaluator or NA)}</span></td>'
+        f'<td data-label="n">{n}</td>{figures}</tr>'
+    )
+
+
+def _paper() -> str:
+    body = "".join(_tr(row, "the paper’s, not measured here", NA) for row in paper_rows())
+    return (
+        f'<tbody class="paper"><tr><th scope="rowgroup" colspan="{len(_HEADS)}">The paper’s rows '
+        '(arXiv:2503.15478), <strong>not measured here</strong> <span class="meta">other models, '
+        "ColBench’s own tasks; n is its number of test tasks, win rates are against GPT-4o’s "
+        f"pages, and it gives no intervals</span></th></tr>{body}</tbody>"
+    )
+
+
+def votes(found: Standings) -> str:
+    """What people and the judge voted: strengths, who beat whom, sides, agreement."""
+    board = found.board
+    if not board.people.votes + board.judge.votes:
+        return notice(
+            "No vote yet", "Strengths and wins appear with votes on two versions side by side."
+        )
+    agreed = figure(board.agreed, share)
+    return (
+        _opinions("People", board.people)
+        + _opinions("The judge", board.judge)
+        + f'<p class="agreed">The judge and people gave the same verdict: {agreed} '
+        '<span class="meta">of the pairs of a person’s and a judge’s vote on the same '
+        "comparison</span></p>"
+    )
+
+
+def _opinions(who: str, said: Opinions) -> str:
+    if not said.votes:
+        return f'<section class="votes"><h3>{who}</h3><p>No vote yet: {NA}</p></section>'
+    s = "" if said.votes == 1 else "s"
+    return (
+        f'<section class="votes"><h3>{who} <span class="meta">{said.votes:,} vote{s}</span></h3>'
+        f'<div class="two">{_strengths(who, said)}{_matrix(who, said)}</div>'
+        f"<p>{_sides(said.left_side)}</p></section>"
+    )
+
+
+def _ranked(said: Opinions) -> list[str]:
+    """Everybody who met others, the strongest first, those without a strength last."""
+
+    def key(name: str) -> tuple[bool, float, str]:
+        value = said.strengths[name].value
+        return value is None, -(value or 0.0), name
+
+    return sorted(said.strengths, key=key)
+
+
+def _strengths(who: str, said: Opinions) -> str:
+    if not said.strengths:
+        return "<p>Only votes on a version against itself: they say nothing about it.</p>"
+    rows = "".join(
+        f'<tr><th scope="row">{esc(name)}</th><td data-label="Strength">'
+        f"{figure(said.strengths[name], strength)}</td></tr>"
+        for name in _ranked(said)
+    )
+    return (
+        '<div class="scroll"><table class="compared"><caption>Bradley-Terry strength: log of the '
+        "odds against the mean of all, with 95 % interval. n/a: never lost, never won, or never "
+        f'met the others.</caption><thead><tr><th scope="col">Version</th><th scope="col">Strength'
+        f"</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _matrix(who: str, said: Opinions) -> str:
+    names = _ranked(said)
+    if not names:
+        return ""
+    head = "".join(f'<th scope="col">{esc(name)}</th>' for name in names)
+    rows = "".join(_matrix_row(first, names, said) for first in names)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Pairwise wins, {who.lower()}">'
+        '<table class="compared matrix"><caption>Wins – ties – losses of the row against the '
+        "column, and the row’s share of the points</caption><thead><tr>"
+        f'<th scope="col">Version</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _matrix_row(first: str, names: Sequence[str], said: Opinions) -> str:
+    cells = []
+    for second in names:
+        met = said.wins.get((first, second), Met())
+        if first == second:
+            cells.append('<td class="self" aria-label="itself">·</td>')
+            continue
+        counts = f"{met.wins:,} – {met.ties:,} – {met.losses:,}"
+        counts = f'<span class="counts">{counts}</span> ' if met.n else ""
+        label = f"against {esc(second)}"
+        cells.append(f'<td data-label="{label}">{counts}{figure(met.win_rate, share)}</td>')
+    return f'<tr><th scope="row">{esc(first)}</th>{"".join(cells)}</tr>'
+
+
+def _sides(left: Figure) -> str:
+    """Whether the side decided, not the answer."""
+    shown = f"The left side won {figure(left, share)} of the decided votes"
+    if left.value is None or left.low is None or left.high is None:
+        return f"Side check: {NA}, no vote was decided."
+    if left.low <= 0.5 <= left.high:
+        return f"{shown}: {pill('pass', '✓ no sign that the side decides')}"
+    side = "left" if left.value > 0.5 else "right"
+    return (
+        f"{shown}: {pill('wrong', f'! the {side} side wins too often')} Read the votes with care."
+    )
