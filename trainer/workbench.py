@@ -108,9 +108,12 @@ class Workbench:
 
     def reporter(self, stage: str) -> Report:
         """Writes what an update gave into the log, and knows whether training is to end there."""
+        settings = self.settings
+        how = settings.critic_training if stage == "critic" else settings.policy_training
 
         def report(step: int, total: int, numbers: Mapping[str, float]) -> bool:
-            self.services.store.add_metrics(self.id, stage, step, numbers)
+            epoch = (step - 1) * how[1] // total + 1
+            self.services.store.add_metrics(self.id, stage, step, {**numbers, "epoch": epoch})
             if self._tracker:
                 self._tracker.log(stage, step, numbers)
             if step in (1, total) or step % max(1, total // SAID_UPDATES) == 0:

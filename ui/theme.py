@@ -10,7 +10,7 @@ import gradio as gr
 ASSETS = Path(__file__).parent / "assets"
 CSS = ASSETS / "studio.css"
 STYLES = (CSS, ASSETS / "design.css")
-_SCRIPTS = ("studio.js", "design.js")
+_SCRIPTS = ("studio.js", "design.js", "plots.js")
 
 _PAIRS = {
     "body_background_fill": "var(--paper)",

@@ -35,14 +35,15 @@ ALGORITHMS = {
     "sweet-judge": "SWEET-RL with a judge as critic",
     "mtdpo": "Multi-turn DPO",
     "rft": "Rejection fine-tuning",
+    "turns": "DPO on the turns that people preferred",
 }
 _FRONT = ("algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks")
 """Settings that the fields in front stand for."""
 _GROUPS = {
     "Which episodes": (
-        "from_policy", "since", "until", "human_pairs", "fresh_set", "fresh_per_task",
-        "concurrency",
+        "from_policy", "since", "until", "fresh_set", "fresh_per_task", "concurrency",
     ),
+    "What people preferred": ("human_pairs", "vote_pairs", "blind_votes", "imported_pairs"),
     "Stage 1: the critic": (
         "critic_lr", "critic_epochs", "critic_batch", "critic_beta", "critic_nll", "credit",
         "ranking_reference",

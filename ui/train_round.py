@@ -24,7 +24,7 @@ _STAGES = {
 _MARKS = {"done": "✓", "running": "…", "waiting": "○", "stopped": "□"}
 _SHOWN_RESULTS = {
     "collect": ("chosen", "fresh", "tasks", "success_rate"),
-    "pairs": ("pairs", "tasks"),
+    "pairs": ("pairs", "turn_pairs", "tasks"),
     "critic": ("loss", "accuracy"),
     "candidates": ("drawn", "different"),
     "rank": ("ranked", "pairs", "too_long"),
@@ -33,6 +33,12 @@ _SHOWN_RESULTS = {
     "register": ("version",),
 }
 _SHARES = ("success_rate", "accuracy")
+_SOURCES = {
+    "outcome": "tests",
+    "human": "grades, likes, edits",
+    "vote": "votes",
+    "imported": "imported files",
+}
 
 
 def preview(found: Preview) -> str:
@@ -40,11 +46,9 @@ def preview(found: Preview) -> str:
     counts = [
         ("Episodes of the log", f"{found.episodes:,}"),
         ("Their tasks", f"{found.tasks:,}"),
-        ("Pairs", f"{found.pairs:,}"),
-        (
-            "Success",
-            f"{percent(found.success_rate)} of {found.episodes:,}" if found.episodes else NA,
-        ),
+        ("Pairs of episodes", f"{found.pairs:,}"),
+        ("Pairs of turns", f"{found.turn_pairs:,}"),
+        ("Success", f"{percent(found.success_rate)} of {found.scored:,}" if found.scored else NA),
         ("Fresh, played first", f"{found.fresh:,}"),
     ]
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in counts)
@@ -52,8 +56,10 @@ def preview(found: Preview) -> str:
         ("Task sets", found.by_source),
         ("Collaborators", found.by_collaborator),
         ("Versions", found.by_policy),
-        ("Pairs from", found.pairs_by_source),
-        ("Left out", found.left_out),
+        ("Pairs of episodes by", _in_words(found.pairs_by_source)),
+        ("Pairs of turns by", _in_words(found.turn_pairs_by_source)),
+        ("Episodes left out", found.left_out),
+        ("Preferences left out", found.people_left_out),
     )
     lists = "".join(_counted(title, counted) for title, counted in kinds if counted)
     problem = notice("Such a round would end at once", found.problem, "error")
@@ -66,6 +72,10 @@ def preview(found: Preview) -> str:
 def no_preview(why: str) -> str:
     """Settings that no round can have, and why."""
     return notice("These settings can't be used", why, "error")
+
+
+def _in_words(counted: Mapping[str, int]) -> dict[str, int]:
+    return {_SOURCES.get(source, source): n for source, n in counted.items()}
 
 
 def _counted(title: str, counted: Mapping[str, int]) -> str:
@@ -138,7 +148,8 @@ def _bar(stage: StageProgress) -> str:
 
 def _gave(stage: StageProgress) -> str:
     result = stage.result or {}
-    shown = [(n, result[n]) for n in _SHOWN_RESULTS.get(stage.name, ()) if n in result]
+    names = _SHOWN_RESULTS.get(stage.name, ())
+    shown = [(n, result[n]) for n in names if result.get(n) is not None]
     if stage.ended_early and shown and "planned" in result:
         (name, reached), *others = shown  # what was reached comes first
         shown = [(name, f"{reached} of {result['planned']}"), *others]

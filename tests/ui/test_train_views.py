@@ -145,11 +145,73 @@ def test_plots_show_each_update_and_the_smoothed_line_of_what_there_is() -> None
     assert "No plot yet" in train_plots.plots([])
     html = train_plots.plots(metrics(2000, loss=0.5, accuracy=0.0005, unknown=1.0))
     assert html.count("<figure") == 2
-    assert html.count('class="raw"') == html.count('class="smooth"') == 2
+    assert html.count('<polyline class="raw"') == html.count('<polyline class="smooth"') == 2
     assert "Critic: pair accuracy" in html and "smoothed" in html
     assert len(html) < 60_000  # a tick must stay light
     one = train_plots.plots(metrics(1, loss=0.693))
     assert "nan" not in one and "0.693" in one
+
+
+def test_a_plot_holds_what_each_shown_update_gave() -> None:
+    html = train_plots.plots(metrics(3, loss=0.5, accuracy=0.1))
+    loss, accuracy = re.findall(r'data-read="([^"]*)"', html)
+    assert loss.split(";")[0] == "1 0.5 0.5" and loss.split(";")[2].startswith("3 1.5 1.")
+    assert accuracy.split(";")[1].startswith("2 20.0% ")
+    many = train_plots.plots(metrics(2000, loss=0.5))
+    (told,) = re.findall(r'data-read="([^"]*)"', many)
+    (drawn,) = re.findall(r'class="raw" points="([^"]*)"', many)
+    assert len(told.split(";")) == len(drawn.split(" ")) <= train_plots.MOST_POINTS + 1
+
+
+def test_plots_stand_under_their_phase_and_show_where_epochs_begin() -> None:
+    def of(stage: str, updates: int, an_epoch: int) -> list[RoundMetric]:
+        return [
+            RoundMetric(i, stage, i, name, value)
+            for i in range(1, updates + 1)
+            for name, value in (("loss", 0.5 / i), ("epoch", (i - 1) // an_epoch + 1))
+        ]
+
+    html = train_plots.plots([*of("critic", 12, 4), *of("policy", 5, 5)])
+    critic, policy = html.split("<h3")[1:]
+    assert "Train the critic" in critic and "Train the policy" in policy
+    assert critic.count('<path class="epoch"') == 2 and policy.count('<path class="epoch"') == 0
+    assert re.findall(r'<text class="epoch"[^>]*>(\d+)<', critic) == ["2", "3"]
+    crowded = train_plots.plots(of("critic", 100, 1))
+    assert "<path" not in crowded
+    unnamed = train_plots.plots(of("critic", 20, 1))
+    assert '<path class="epoch"' in unnamed and '<text class="epoch"' not in unnamed
+
+
+def test_what_it_will_learn_from_is_counted_by_who_preferred_it() -> None:
+    found = Preview(
+        episodes=40, tasks=10, pairs=12, turn_pairs=4, success_rate=0.25, scored=36,
+        by_source={"mini-backend/train": 40}, by_collaborator={"scripted": 40}, by_policy={"a": 40},
+        pairs_by_source={"outcome": 7, "vote": 5}, turn_pairs_by_source={"human": 3, "imported": 1},
+        left_out={"no reward": 2}, people_left_out={"no hidden information": 6}, fresh=0,
+    )  # fmt: skip
+    shown = text_of(train_round.preview(found).replace("&nbsp;", " "))
+    assert "Pairs of episodes 12" in shown and "Pairs of turns 4" in shown
+    assert "25.0% of 36" in shown or "25% of 36" in shown
+    assert "Pairs of episodes by: tests 7 , votes 5" in shown
+    assert "Pairs of turns by: grades, likes, edits 3 , imported files 1" in shown
+    assert "Preferences left out: no hidden information 6" in shown
+
+
+def test_a_stage_that_ended_early_says_what_it_reached_of_what_was_planned() -> None:
+    stages = [
+        StageProgress("rank", "done", seconds=1.0, ended_early=True,
+                      result={"ranked": 12, "planned": 64, "pairs": 90, "too_long": 0}),
+        StageProgress("evaluate", "done", seconds=1.0, ended_early=True,
+                      result={"compared": 37, "planned": 200}),
+    ]  # fmt: skip
+    shown = text_of(train_round.round_panel(ROUND, stages, ""))
+    assert "ranked 12 of 64" in shown and "compared 37 of 200" in shown
+    assert shown.count("ended early") == 2
+    at = replace(ROUND, state=RoundState.RUNNING, figures=None, stage="evaluate a")
+    running = [StageProgress("evaluate", "running", 3, 9, 1.0, 1.0, "a")]
+    asked = replace(at, keep_stage="evaluate a")
+    assert "ends with what it has" in train_round.round_panel(asked, running, "")
+    assert "ends with what it has" not in train_round.round_panel(at, running, "")
 
 
 def test_phases_have_counts_times_and_results() -> None:
@@ -158,7 +220,7 @@ def test_phases_have_counts_times_and_results() -> None:
     assert "120/400" in shown and "30.0 s &lt; 1 min 10 s" in shown
     assert "400/400" in shown and "success rate 25%" in shown
     assert "at work 1 min 31 s" in shown
-    asked = replace(running, keep_stage="critic")
+    asked = replace(running, stage="critic", keep_stage="critic")
     assert "ends with what it has" in train_round.round_panel(asked, STAGES, "")
     broken = [STAGES[0], StageProgress("critic", "stopped", 120, 400), STAGES[2]]
     stopped = train_round.round_panel(replace(running, state=RoundState.LOST), broken, "")
@@ -202,7 +264,9 @@ def test_nothing_of_a_round_becomes_markup() -> None:
     version = PolicyVersion(BAD, BAD, BAD, BAD, BAD, BAD)
     stage = StageProgress(BAD, BAD, 1, 2, 1.0, 1.0, BAD, result={"chosen": BAD})
     counted = {BAD: 1}
-    found = Preview(1, 1, 1, 0.5, counted, counted, counted, counted, counted, 1, BAD)
+    found = Preview(
+        1, 1, 1, 1, 0.5, 1, counted, counted, counted, counted, counted, counted, counted, 1, BAD
+    )
     state = ScheduleState(1, 0, 0, BAD, BAD, bad, BAD, BAD)
     html = "".join(
         [
