@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -29,13 +29,14 @@ class EnginePolicy:
     def __init__(
         self,
         id: str,
-        engine: Engine,
+        engine: Engine | Mapping[TaskKind, Engine],
         sampling: Sampling,
         style: Style,
         adapter: str | None = None,
     ) -> None:
+        """`engine` may be one for each kind of tasks that the version plays."""
         self.id = id
-        self._engine = engine
+        self._engines = engine if isinstance(engine, Mapping) else dict.fromkeys(TaskKind, engine)
         self._sampling = sampling
         self.style: Style = style
         self._adapter = adapter
@@ -63,13 +64,17 @@ class EnginePolicy:
 
         `temperature` takes the place of the policy's own.
         """
+        engine = self._engines.get(observation.kind)
+        if engine is None:
+            raise PolicyError(
+                f"The policy {self.id!r} was not made for {observation.kind.value} tasks. Choose "
+                "another version."
+            )
         messages = self.prompt(observation)
         warmth = self._sampling.temperature if temperature is None else temperature
         sampling = replace(self._sampling, seed=seed, temperature=warmth)
         with boundary(PolicyError, f"The policy {self.id!r} could not answer"):
-            return await self._engine.complete(
-                messages, sampling, adapter=self._adapter, on_text=on_text
-            )
+            return await engine.complete(messages, sampling, adapter=self._adapter, on_text=on_text)
 
     def prompt(self, observation: Observation) -> tuple[Message, ...]:
         """The messages the engine gets for `observation`."""

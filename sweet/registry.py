@@ -17,12 +17,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sweet.errors import ConfigError, PolicyError
-from sweet.types import PolicyVersion
+from sweet.settings import EMBEDDED_MODEL, EMBEDDED_WEIGHTS
+from sweet.types import PolicyVersion, TaskKind
 
 _MANIFEST = "manifest.json"
 _ADAPTER_CONFIG = "adapter_config.json"  # what makes a folder a PEFT adapter
@@ -153,9 +154,13 @@ class Registry:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    def promoted(self) -> str | None:
-        """The id of the version to serve, or None while none was promoted (or all rolled back)."""
-        return stack[-1] if (stack := self._stack()) else None
+    def promoted(self, kind: TaskKind | None = None) -> str | None:
+        """The id of the version to serve, or None while none was promoted (or all rolled back).
+
+        Of those that can play tasks of that `kind`, where one is given.
+        """
+        stack = self._stack()
+        return next((id for id in reversed(stack) if kind is None or self._plays(id, kind)), None)
 
     def promote(self, policy_id: str) -> PolicyVersion:
         """The version, now served. Raises: PolicyError where it is unknown or damaged."""
@@ -189,6 +194,13 @@ class Registry:
             except (ValueError, TypeError) as e:
                 raise PolicyError(f"Line {number} of {self._promotions} is damaged: {e}") from e
         return history
+
+    def _plays(self, policy_id: str, kind: TaskKind) -> bool:
+        """Whether a version can play; one that can't be read says so where it is asked to."""
+        if policy_id in self._builtin:
+            return plays(self._builtin[policy_id], kind)
+        found = self._try_manifest(policy_id)
+        return isinstance(found, str) or plays(found.version, kind)
 
     def _stack(self) -> list[str]:
         stack: list[str] = []
@@ -233,6 +245,23 @@ class Registry:
                     raise
             else:
                 return self.version(policy_id)
+
+
+def plays(version: PolicyVersion, kind: TaskKind) -> bool:
+    """Whether a version was made for tasks of that kind.
+
+    A version of the embedded model is for one kind, by the weights that it was trained from; the
+    embedded model itself has weights for each.
+    """
+    is_embedded = version.base_model in EMBEDDED_WEIGHTS.values() and version.id != EMBEDDED_MODEL
+    return not is_embedded or version.base_model == EMBEDDED_WEIGHTS[kind]
+
+
+def for_kind(version: PolicyVersion, kind: TaskKind) -> PolicyVersion:
+    """The version with the base model that it plays tasks of that kind with."""
+    if version.id != EMBEDDED_MODEL:
+        return version
+    return replace(version, base_model=EMBEDDED_WEIGHTS[kind])
 
 
 def _manifest_of(data: dict, folder: Path) -> Manifest:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from evaluators.backend import BackendEvaluator
+from evaluators.frontend import FrontendEvaluator, open_clip_model
 from evaluators.render import Renderer
 from evaluators.sandbox import Sandbox
 from sweet.collaborators import PERSON as PERSON
@@ -25,15 +26,14 @@ from sweet.episode import OnChange, run_episode
 from sweet.errors import ConfigError, SweetError, TaskDataError
 from sweet.gallery import Gallery
 from sweet.policy import EnginePolicy
-from sweet.registry import Registry
+from sweet.registry import Registry, for_kind, plays
 from sweet.rollout import Assignment, Outcome, Rollout, assignments
-from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
+from sweet.settings import EMBEDDED_MODEL, EMBEDDED_WEIGHTS, ModelSettings, Settings
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini, mini_backend
 from sweet.types import (
     Engine,
     Episode,
-    Evaluator,
     Message,
     OnText,
     PolicyVersion,
@@ -76,6 +76,7 @@ class Services(Collaborators):
         self._engines: dict[tuple[str, str, str], Engine] = {}
         self._sandbox: Sandbox | None = None
         self._evaluator: BackendEvaluator | None = None
+        self._pages: FrontendEvaluator | None = None
         self._renderer: Renderer | None = None
         self.gallery = Gallery(settings.data / "pages", self.renderer)
         """Draws pages; what was drawn once is not drawn again."""
@@ -85,13 +86,14 @@ class Services(Collaborators):
     def close(self) -> None:
         """End the sandbox's and the browser's processes, unload the models, close the store."""
         with self._lock:
-            if self._evaluator is not None:
-                self._evaluator.close()
+            for evaluator in (self._evaluator, self._pages):
+                if evaluator is not None:
+                    evaluator.close()
             if self._sandbox is not None:
                 self._sandbox.close()
             if self._renderer is not None:
                 self._renderer.close()
-            self._evaluator = self._sandbox = self._renderer = None
+            self._evaluator = self._pages = self._sandbox = self._renderer = None
             for engine in self._engines.values():
                 if isinstance(engine, LocalEngine):
                     engine.close()
@@ -110,9 +112,12 @@ class Services(Collaborators):
         """Every version that can be chosen: built-in, configured, trained."""
         return self.registry.versions()
 
-    def default_policy(self) -> str:
-        """The id of the version served now: the promoted one, else the configured one."""
-        return self.registry.promoted() or _builtin(self.settings)[-1].id
+    def default_policy(self, kind: TaskKind | None = None) -> str:
+        """The id of the version served now: the promoted one, else the configured one.
+
+        Of those that were made for tasks of that `kind`, where one is given.
+        """
+        return self.registry.promoted(kind) or _builtin(self.settings)[-1].id
 
     def policy(self, policy_id: str) -> EnginePolicy:
         """The version in the agent's seat. Raises: PolicyError."""
@@ -123,19 +128,25 @@ class Services(Collaborators):
         family, weights = self._models_of(version)
         # A server offers what was trained under the name of the version's folder.
         offered = version.adapter_path or version.model_path
+        engines = {
+            kind: self.engine(self._models_of(for_kind(version, kind))[1])
+            for kind in TaskKind
+            if plays(version, kind)
+        }
         return EnginePolicy(
             version.id,
-            self.engine(weights),
+            engines,
             family.sampling,
-            "plain" if version.base_model == EMBEDDED_MODEL else "instructed",
+            "plain" if version.base_model in EMBEDDED_WEIGHTS.values() else "instructed",
             offered if weights.base_url else version.adapter_path,
         )
 
     def _models_of(self, version: PolicyVersion) -> tuple[ModelSettings, ModelSettings]:
         """The settings of a version's base model, and the same with the weights that it runs on."""
         agent = self.settings.agent
-        known = version.base_model == agent.model
-        family = agent if known else ModelSettings(model=version.base_model)
+        base = version.base_model
+        same = {base, agent.model} <= {*EMBEDDED_WEIGHTS.values()} or base == agent.model
+        family = agent.model_copy(update={"model": base}) if same else ModelSettings(model=base)
         if version.model_path and not family.base_url:
             return family, family.model_copy(update={"model": version.model_path})
         return family, family
@@ -179,9 +190,17 @@ class Services(Collaborators):
                 self._renderer = Renderer()
             return self._renderer
 
-    def evaluator(self, kind: TaskKind) -> Evaluator | None:
-        """What scores tasks of that kind; None where nothing does. Raises: SandboxError."""
-        return self.backend_evaluator() if kind is TaskKind.BACKEND else None
+    def evaluator(self, kind: TaskKind) -> FrontendEvaluator | BackendEvaluator:
+        """What scores tasks of that kind. Raises: SandboxError."""
+        return self.backend_evaluator() if kind is TaskKind.BACKEND else self.frontend_evaluator()
+
+    def frontend_evaluator(self) -> FrontendEvaluator:
+        """What scores web pages; the browser and CLIP's model are started by the first of them."""
+        with self._lock:
+            if self._pages is None:
+                clip = partial(open_clip_model, self.settings.clip)
+                self._pages = FrontendEvaluator(self.gallery, clip)
+            return self._pages
 
     def backend_evaluator(self) -> BackendEvaluator:
         """What scores Python answers; its sandbox is started now. Raises: SandboxError."""
@@ -225,6 +244,11 @@ class Services(Collaborators):
             self.store.add_tasks(colbench.read_imported(name, self.settings.data).rows)
         tasks = self.store.tasks(source, split, limit=self.store.count_tasks(source, split))
         return [TaskRow(task, self.store.hidden(task.id)) for task in tasks]
+
+    def kind_of(self, name: str) -> TaskKind | None:
+        """The kind of a set's tasks; None where it mixes kinds. Raises: TaskDataError."""
+        kinds = {row.task.kind for row in self.task_rows(name)}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def read_file(self, name: str) -> colbench.TaskFile:
         """What the set `file:PATH` holds, with its bad rows; the good ones are in the store."""

@@ -19,9 +19,12 @@ from pydantic_settings import (
 )
 
 from sweet.errors import ConfigError
-from sweet.types import Sampling
+from sweet.types import Sampling, TaskKind
 
 EMBEDDED_MODEL = "embedded"
+EMBEDDED_WEIGHTS = {TaskKind.BACKEND: EMBEDDED_MODEL, TaskKind.FRONTEND: "embedded-pages"}
+"""The embedded model has weights of their own for each kind of tasks; trained versions name them as
+their base model."""
 EMBEDDED_TOP_P = 0.8
 """A model so small puts a tail of noise under every exact token; `python -m trainer measure`."""
 
@@ -48,7 +51,7 @@ class ModelSettings(BaseModel):
     @property
     def sampling(self) -> Sampling:
         """How the model is sampled; each draw adds its own seed."""
-        own = EMBEDDED_TOP_P if self.model == EMBEDDED_MODEL else 1.0
+        own = EMBEDDED_TOP_P if self.model in EMBEDDED_WEIGHTS.values() else 1.0
         return Sampling(
             temperature=self.temperature,
             top_p=own if self.top_p is None else self.top_p,

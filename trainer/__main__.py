@@ -79,7 +79,8 @@ def _round_options(parser: argparse.ArgumentParser) -> None:
     for field in fields(RoundSettings):
         option = "--" + field.name.replace("_", "-")
         shown = "the one served now" if field.name == "policy" else field.default
-        about = f"{field.metadata['help']} (default: {shown if shown != '' else 'any'})"
+        about = str(field.metadata["help"])
+        about += "" if "default:" in about else f" (default: {shown if shown != '' else 'any'})"
         about = about.replace("%", "%%")  # argparse formats it
         if isinstance(field.default, bool):
             parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)

@@ -34,6 +34,7 @@ from sweet.types import (
     Observation,
     OnText,
     StopReason,
+    TaskKind,
     TaskRow,
     Turn,
     Usage,
@@ -177,8 +178,9 @@ def in_words(found: Mapping[str, Any]) -> str:
 def _critic_settings(services: Services, plan: BestOfPlan) -> tuple[RoundSettings, Path | None]:
     """The settings that a critic was made by, and its round's folder. Raises: ConfigError."""
     if kind := WITHOUT_ROUND.get(plan.critic):
-        policy = plan.policy or services.default_policy()
-        return RoundSettings(algorithm=kind, policy=policy), None
+        tasks = services.kind_of(plan.tasks) or TaskKind.BACKEND
+        policy = plan.policy or services.default_policy(tasks)
+        return RoundSettings(algorithm=kind, policy=policy, tasks=tasks.value), None
     settings = settings_of(services, plan.critic)
     folder = rounds_folder(services) / plan.critic
     if not settings.kind.ranks_candidates:

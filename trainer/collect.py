@@ -43,7 +43,7 @@ from trainer.people import (
 )
 from trainer.settings import Algorithm, RoundSettings
 from trainer.simulate import play
-from trainer.workbench import Result, Workbench
+from trainer.workbench import Result, Workbench, set_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def choose(store: EpisodeStore, settings: RoundSettings, given: Sequence[LoggedE
     if settings.kind is Algorithm.TURNS:  # it learns from nothing else
         return Chosen((), Counter(), {}, people)
     judged = [_judged(one, accepted) if graded_too else one for one in given]
-    reasons = [_unfit(one, settings.kind.reads_hidden, people.voted) for one in judged]
+    reasons = [_unfit(one, settings, people.voted) for one in judged]
     fit = tuple(one for one, why in zip(judged, reasons, strict=True) if not why)
     used = {one.row.task.id for one in fit} | {pair.task_id for pair in people.pairs}
     return Chosen(
@@ -178,11 +178,11 @@ def fresh_rows(services: Services, settings: RoundSettings) -> list[TaskRow]:
     """
     if not settings.fresh_tasks or settings.kind is Algorithm.TURNS:
         return []
-    rows = services.task_rows(settings.fresh_set)
+    rows = set_rows(services, settings, settings.fresh_set)
     if rows and rows[0].task.split in HELD_OUT:
         raise TrainingError(
             f"{settings.fresh_set} is for measuring; nothing is learned from it. Choose a set to "
-            "train on with --fresh-set, such as mini-backend/train."
+            f"train on with --fresh-set, such as mini-{settings.tasks}/train."
         )
     return random.Random(settings.seed).sample(rows, min(settings.fresh_tasks, len(rows)))
 
@@ -237,17 +237,17 @@ def _judged_by(episode: Episode) -> PairSource:
     return source_of(episode) if episode.reward else PairSource.VOTE
 
 
-def _unfit(one: LoggedEpisode, needs_hidden: bool, voted: Collection[str]) -> str:
+def _unfit(one: LoggedEpisode, settings: RoundSettings, voted: Collection[str]) -> str:
     """Why an episode can't be learned from; empty where it can."""
     episode = one.episode
-    if why := unlearnable(one.row):
+    if why := unlearnable(one.row, settings.task_kind):
         return why
     if episode.stop_reason is None:
         return "still in progress"
     is_judged = episode.reward is not None or episode.id in voted
     if episode.stop_reason is StopReason.REPLACED and not is_judged:
         return "replaced by an edit or a retry"
-    if needs_hidden and one.row.hidden is None:
+    if settings.kind.reads_hidden and one.row.hidden is None:
         return NO_HIDDEN
     if not is_judged or not episode.turns:
         return "no reward" if grade(one) is None else "only graded by a person"

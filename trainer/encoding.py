@@ -16,7 +16,7 @@ import torch
 
 from sweet.errors import TrainingError, boundary
 from sweet.parsing import spoken
-from sweet.prompts import agent_backend, critic_backend
+from sweet.prompts import agent_backend, agent_frontend, critic_backend, critic_frontend
 from sweet.types import Exchange, HiddenInfo, Message, Observation, TaskKind, Turn
 
 Prompt = Callable[[Observation], tuple[Message, ...]]
@@ -42,6 +42,8 @@ def policy_prompt(kind: TaskKind, style: str) -> Prompt:
     prompts: dict[tuple[TaskKind, str], Prompt] = {
         (TaskKind.BACKEND, "instructed"): agent_backend.instructed,
         (TaskKind.BACKEND, "plain"): agent_backend.plain,
+        (TaskKind.FRONTEND, "instructed"): agent_frontend.instructed,
+        (TaskKind.FRONTEND, "plain"): agent_frontend.plain,
     }
     return _chosen(prompts, kind, style)
 
@@ -51,6 +53,8 @@ def critic_prompt(kind: TaskKind, style: str, hidden: HiddenInfo) -> Prompt:
     prompts: dict[tuple[TaskKind, str], Prompt] = {
         (TaskKind.BACKEND, "instructed"): lambda o: critic_backend.instructed(o, hidden),
         (TaskKind.BACKEND, "plain"): lambda o: critic_backend.plain(o, hidden),
+        (TaskKind.FRONTEND, "instructed"): lambda o: critic_frontend.instructed(o, hidden),
+        (TaskKind.FRONTEND, "plain"): lambda o: critic_frontend.plain(o, hidden),
     }
     return _chosen(prompts, kind, style)
 

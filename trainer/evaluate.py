@@ -12,12 +12,13 @@ from statistics import fmean
 from typing import Any
 
 from evaluators.figures import bootstrap_interval, wilson_interval
+from sweet.registry import for_kind
 from sweet.rollout import assignments
 from sweet.store import EpisodeStore
-from sweet.types import Episode, EpisodeFilter, PolicyVersion
+from sweet.types import Episode, EpisodeFilter, PolicyVersion, Reward, TaskKind
 from trainer.settings import RoundSettings
 from trainer.simulate import play
-from trainer.workbench import Result, Workbench
+from trainer.workbench import Result, Workbench, set_rows
 
 
 def compare(bench: Workbench) -> Result:
@@ -27,9 +28,9 @@ def compare(bench: Workbench) -> Result:
     while the child plays, both are compared on what it has finished.
     """
     settings, services = bench.settings, bench.services
-    parent = services.registry.verified(settings.policy)
+    parent = for_kind(services.registry.verified(settings.policy), settings.task_kind)
     child = _child(parent, str(bench.folder / "policy"), settings)
-    rows = services.task_rows(settings.validation_set)
+    rows = set_rows(services, settings, settings.validation_set)
     rows = random.Random(settings.seed).sample(rows, min(settings.validation_n, len(rows)))
     todo = list(assignments(rows, len(rows), settings.seed))
     played: list[list[Episode]] = []
@@ -48,7 +49,7 @@ def compare(bench: Workbench) -> Result:
         "parent": figures(both[0]),
         "child": figures(both[1]),
         "planned": len(todo),
-        **_difference(*both),
+        **_difference(both[0], both[1], settings.task_kind),
         **({"ended_early": True} if len(left) < len(todo) else {}),
     }
 
@@ -68,6 +69,7 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
         "unscored": len(episodes) - len(rewards),
         "success_rate": succeeded / len(rewards) if rewards else None,
         "success_ci95": list(wilson_interval(succeeded, len(rewards))) if rewards else None,
+        "reward": fmean(reward.value for reward in rewards) if rewards else None,
         "tests_passed": fmean(passed) if passed else None,
         "mean_turns": fmean(len(e.turns) for e in episodes) if episodes else None,
     }
@@ -78,7 +80,10 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     gain, ci95 = compared["gain"], compared["gain_ci95"]
     if gain is None:
         return False, "not promoted: no validation task was scored for both"
-    found = f"{gain:+.1%} success [{ci95[0]:+.1%}, {ci95[1]:+.1%}] on {compared['compared']} tasks"
+    is_whole = settings.task_kind is TaskKind.BACKEND
+    what, form = ("success", "+.1%") if is_whole else ("reward", "+.3f")
+    low, high = (format(end, form) for end in ci95)
+    found = f"{gain:{form}} {what} [{low}, {high}] on {compared['compared']} tasks"
     if compared.get("ended_early"):
         found += f" of {compared['planned']} (ended early, as asked)"
     if settings.promote == "never":
@@ -87,7 +92,8 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     if reached > settings.promote_margin:
         return True, f"promoted: {found}"
     rule = "the interval's lower end" if settings.promote == "certain" else "the gain"
-    return False, f"not promoted: {found}; {rule} must be above {settings.promote_margin:.1%}"
+    least = format(settings.promote_margin, form[1:])
+    return False, f"not promoted: {found}; {rule} must be above {least}"
 
 
 def _child(parent: PolicyVersion, folder: str, settings: RoundSettings) -> PolicyVersion:
@@ -99,10 +105,16 @@ def _child(parent: PolicyVersion, folder: str, settings: RoundSettings) -> Polic
     )
 
 
-def _difference(parents: Sequence[Episode], children: Sequence[Episode]) -> dict[str, Any]:
-    """The child's success minus its parent's, task by task."""
+def _difference(
+    parents: Sequence[Episode], children: Sequence[Episode], kind: TaskKind
+) -> dict[str, Any]:
+    """The child's success (of pages: reward) minus its parent's, task by task."""
+
+    def worth(reward: Reward) -> float:
+        return float(reward.value >= 1) if kind is TaskKind.BACKEND else reward.value
+
     both = [
-        float(child.reward.value >= 1) - float(parent.reward.value >= 1)
+        worth(child.reward) - worth(parent.reward)
         for parent, child in zip(parents, children, strict=True)
         if parent.reward is not None and child.reward is not None
     ]

@@ -17,9 +17,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from sweet.engines import EMBEDDED_DIR
+from sweet.engines import EMBEDDED_DIRS
 from sweet.errors import TrainingError, boundary
-from sweet.settings import EMBEDDED_MODEL
 
 START = "start"  # the parent's adapter, kept beside the trained one
 TRAINED = "default"
@@ -98,7 +97,7 @@ class Learner:
 
 def model_source(base_model: str) -> str:
     """What transformers loads for a policy's base model."""
-    return str(EMBEDDED_DIR) if base_model == EMBEDDED_MODEL else base_model
+    return str(EMBEDDED_DIRS.get(base_model, base_model))
 
 
 def load_learner(

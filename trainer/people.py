@@ -33,6 +33,7 @@ from trainer.settings import Algorithm, RoundSettings
 HELD_OUT = ("validation", "test", "families")
 """Splits that are for measuring: nothing is ever learned from them."""
 NO_HIDDEN = "no hidden information"
+_NAMES = {TaskKind.BACKEND: "function", TaskKind.FRONTEND: "web page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +128,11 @@ def log_filter(settings: RoundSettings) -> EpisodeFilter:
     )
 
 
-def unlearnable(row: TaskRow) -> str:
-    """Why nothing can be learned from a task; empty where something can."""
+def unlearnable(row: TaskRow, kind: TaskKind) -> str:
+    """Why nothing can be learned from a task in a round for that kind; empty where it can."""
     if row.task.split in HELD_OUT:
         return "task held out for measuring"
-    return "" if row.task.kind is TaskKind.BACKEND else "web page"
+    return "" if row.task.kind is kind else _NAMES[row.task.kind]
 
 
 def by_source(pairs: Iterable[PreferencePair], level: PairLevel) -> dict[str, int]:
@@ -161,7 +162,7 @@ def _usable(
         if pair.level not in settings.kind.pair_levels:
             continue
         row = rows[pair.task_id]
-        why = unlearnable(row)
+        why = unlearnable(row, settings.task_kind)
         is_read = pair.level is PairLevel.TRAJECTORY and settings.kind.reads_hidden
         if not why and is_read and row.hidden is None and row.task.id not in known_tasks:
             why = NO_HIDDEN

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sweet.errors import ConfigError
-from sweet.types import PairLevel, PairSource
+from sweet.types import PairLevel, PairSource, TaskKind
 
 
 class Algorithm(StrEnum):
@@ -54,6 +54,7 @@ class Algorithm(StrEnum):
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
+    "tasks": tuple(TaskKind),
     "algorithm": tuple(Algorithm),
     "tuning": ("lora", "full"),
     "credit": ("turn_mean", "episode_mean"),
@@ -76,6 +77,9 @@ class RoundSettings:
         "sweet",
         "sweet, sweet-nohidden, sweet-untrained, sweet-value, sweet-judge, mtdpo, rft or turns",
     )
+    tasks: str = _setting(
+        TaskKind.BACKEND.value, "what is made: backend (functions) or frontend (web pages)"
+    )
     policy: str = _setting("", "the version to start from; default: the one served now")
     seed: int = _setting(0, "the same seed and episodes, the same figures")
     device: str = _setting("auto", "cpu, cuda, …; auto takes a GPU where there is one")
@@ -91,7 +95,7 @@ class RoundSettings:
     until: str = _setting("", "only the log's episodes up to this date")
     fresh_tasks: int = _setting(0, "simulate new episodes of so many tasks as well")
     fresh_per_task: int = _setting(4, "new episodes a task")  # arXiv:2503.15478: 3 or 6 a task
-    fresh_set: str = _setting("mini-backend/train", "the task set of the new episodes")
+    fresh_set: str = _setting("", "the task set of the new episodes; default: mini-TASKS/train")
     concurrency: int = _setting(32, "simulated episodes at once")  # as many as an engine batches
 
     # What people preferred.
@@ -128,22 +132,34 @@ class RoundSettings:
     policy_nll: float = _setting(0.01, "weight of the NLL term")  # arXiv:2503.15478
 
     # What becomes of it.
-    validation_set: str = _setting("mini-backend/validation", "tasks to compare parent and child")
+    validation_set: str = _setting(
+        "", "tasks to compare parent and child on; default: mini-TASKS/validation"
+    )
     validation_n: int = _setting(200, "how many of them")
     promote: str = _setting("better", "better, certain (95 % of the difference above 0), or never")
-    promote_margin: float = _setting(0.0, "better by more than this success rate")
+    promote_margin: float = _setting(
+        0.0, "better by more than this (success rate; pages: mean reward)"
+    )
 
     def __post_init__(self) -> None:
         """Raises: ConfigError naming a setting that is out of its range."""
         for name, accepted in CHOICES.items():
             if getattr(self, name) not in accepted:
                 _refuse(name, getattr(self, name), f"one of {', '.join(accepted)}")
+        for name, split in (("fresh_set", "train"), ("validation_set", "validation")):
+            if not getattr(self, name):
+                object.__setattr__(self, name, f"mini-{self.tasks}/{split}")
         for one in fields(self):
             least = _LEAST.get(one.name, 0)
             value = getattr(self, one.name)
             is_number = isinstance(value, int | float) and one.name != "seed"
             if is_number and not least <= value < float("inf"):
                 _refuse(one.name, value, f"{least} or more")
+        if self.kind is Algorithm.JUDGE and self.task_kind is not TaskKind.BACKEND:
+            raise ConfigError(
+                "A judge scores turns of functions only (--tasks backend). Choose another "
+                "--algorithm for web pages."
+            )
         if self.policy_share > 1:
             _refuse("policy_share", self.policy_share, "from 0 to 1")
         if not self.use_log and not self.fresh_tasks:
@@ -155,6 +171,11 @@ class RoundSettings:
     def starting_from(self, policy: str) -> RoundSettings:
         """The same with the version that it starts from."""
         return replace(self, policy=policy)
+
+    @property
+    def task_kind(self) -> TaskKind:
+        """The kind of the tasks that the round is about."""
+        return TaskKind(self.tasks)
 
     def as_dict(self) -> dict[str, Any]:
         """Name and value of each."""

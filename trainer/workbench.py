@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from sweet.errors import ConfigError, TrainingError, boundary
+from sweet.registry import plays
 from sweet.services import Services
 from sweet.store import Round, RoundState
-from sweet.types import PolicyVersion
+from sweet.types import PolicyVersion, TaskRow
 from trainer.settings import Algorithm, RoundSettings
 from trainer.trackers import Tracker, check_tracker
 
@@ -158,9 +159,29 @@ class Workbench:
 def check_start(services: Services, settings: RoundSettings) -> PolicyVersion:
     """The parent, if all that the settings name can be had. Raises: ConfigError, PolicyError."""
     check_tracker(settings.report_to)
+    kind = settings.task_kind
     if settings.kind is Algorithm.JUDGE:
         services.judge()
-    return services.registry.verified(settings.policy or services.default_policy())
+    parent = services.registry.verified(settings.policy or services.default_policy(kind))
+    if not plays(parent, kind):
+        raise ConfigError(
+            f"The version {parent.id!r} was not made for {kind.value} tasks. Start from another "
+            "one, or choose its kind with --tasks."
+        )
+    return parent
+
+
+def set_rows(services: Services, settings: RoundSettings, name: str) -> list[TaskRow]:
+    """The tasks of a set that the round needs. Raises: TaskDataError, ConfigError."""
+    rows = services.task_rows(name)
+    kinds = {row.task.kind for row in rows}
+    if kinds - {settings.task_kind}:
+        found = " and ".join(sorted(kinds))
+        raise ConfigError(
+            f"The set {name!r} holds {found} tasks, but the round is for {settings.tasks} ones. "
+            "Choose another set, or the kind with --tasks."
+        )
+    return rows
 
 
 def settings_of(services: Services, id: str) -> RoundSettings:

@@ -89,7 +89,7 @@ def run_evaluate(args: argparse.Namespace) -> Result:
 
 def _run(args: argparse.Namespace) -> tuple[str, list[Outcome], float]:
     with Services(settings_of(args)) as services:
-        args.policy = args.policy or services.default_policy()
+        args.policy = args.policy or services.default_policy(services.kind_of(args.tasks))
         plan = BatchPlan(
             args.tasks, args.policy, args.n, args.collaborator, args.concurrency, args.seed
         )

@@ -6,10 +6,16 @@ from pathlib import Path
 
 from sweet.engines.local import LocalEngine
 from sweet.engines.openai import EndpointEngine
-from sweet.settings import EMBEDDED_MODEL, ModelSettings
-from sweet.types import Engine
+from sweet.settings import EMBEDDED_WEIGHTS, ModelSettings
+from sweet.types import Engine, TaskKind
 
-EMBEDDED_DIR = Path(__file__).parents[1] / "assets" / "embedded"
+_ASSETS = Path(__file__).parents[1] / "assets"
+EMBEDDED_DIR = _ASSETS / "embedded"
+EMBEDDED_PAGES_DIR = _ASSETS / "embedded-pages"
+EMBEDDED_DIRS = {
+    EMBEDDED_WEIGHTS[TaskKind.BACKEND]: EMBEDDED_DIR,
+    EMBEDDED_WEIGHTS[TaskKind.FRONTEND]: EMBEDDED_PAGES_DIR,
+}
 
 
 def open_engine(settings: ModelSettings) -> Engine:
@@ -18,6 +24,4 @@ def open_engine(settings: ModelSettings) -> Engine:
         return EndpointEngine(
             settings.base_url, settings.model, settings.api_key, settings.timeout_s
         )
-    if settings.model == EMBEDDED_MODEL:
-        return LocalEngine(EMBEDDED_DIR)
-    return LocalEngine(settings.model)
+    return LocalEngine(EMBEDDED_DIRS.get(settings.model, settings.model))

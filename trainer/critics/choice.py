@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from sweet.registry import for_kind
 from sweet.services import Services
 from sweet.types import Episode, PolicyVersion, TaskRow
 from trainer.candidates import Candidate
@@ -89,8 +90,11 @@ def open_learner(
 
 
 def parent_of(services: Services, settings: RoundSettings) -> PolicyVersion:
-    """The version that a round starts from. Raises: PolicyError."""
-    return services.registry.version(settings.policy)
+    """The version that a round starts from, with its weights for the round's kind of tasks.
+
+    Raises: PolicyError.
+    """
+    return for_kind(services.registry.version(settings.policy), settings.task_kind)
 
 
 def style_of(services: Services, settings: RoundSettings) -> str:
