@@ -82,6 +82,11 @@ class BackendEvaluator:
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(sandbox.workers, thread_name_prefix="evaluator")
 
+    @property
+    def name(self) -> str:
+        """What rewards say gave them."""
+        return f"backend-{self._mode}"
+
     async def __call__(self, task: Task, hidden: HiddenInfo, episode: Episode) -> Evaluation:
         """The evaluation of `episode.artifact`; without one the reward is 0."""
         if episode.artifact is None:
@@ -237,7 +242,7 @@ class BackendEvaluator:
         self, fraction: float, verdict: Verdict, tests: tuple[TestResult, ...]
     ) -> Evaluation:
         parts = {"tests_passed": fraction}
-        reward = Reward(1.0 if fraction == 1.0 else 0.0, parts, f"backend-{self._mode}")
+        reward = Reward(1.0 if fraction == 1.0 else 0.0, parts, self.name)
         return Evaluation(reward, verdict, tests, self._sandbox.level)
 
 
