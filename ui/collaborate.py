@@ -174,7 +174,8 @@ def _wire_play(
     ]
     speaking = [move.success(**speak) for move in moves]
     for spoken in speaking:
-        spoken.success(bound(play.measure, services), [seat], **quiet)
+        measure = bound(play.measure, services)
+        spoken.success(measure, [seat], trigger_mode="always_last", **quiet)
     parts["stop"].click(bound(play.stopped, services), [seat], cancels=speaking, **quiet)
     parts["finish"].click(bound(play.finish, services), [seat], cancels=speaking, **quiet)
     renew.click(bound(play.new_episode, services), None, cancels=speaking, **quiet)
