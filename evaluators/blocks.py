@@ -71,7 +71,7 @@ def page_of(drawn: Rendering) -> Page:
     """The blocks of a drawn page."""
     root = [box for box in drawn.boxes if box.tag in PAGE]
     background = root[-1].background if root else "#ffffff"
-    boxes = [box for box in drawn.boxes if box.tag not in PAGE]
+    boxes = [box for box in drawn.boxes if box.tag not in PAGE and _is_seen(box)]
     if len(boxes) > MAX_BLOCKS:
         largest = sorted(boxes, key=lambda box: -box.width * box.height)[:MAX_BLOCKS]
         kept = set(map(id, largest))
@@ -86,6 +86,10 @@ def page_of(drawn: Rendering) -> Page:
         is_faint = sort is Sort.AREA and box.background == behind
         blocks.append(Block(box, sort, inner[at], FAINT_WEIGHT if is_faint else 1.0, within))
     return Page(tuple(blocks), drawn.width, drawn.height, background)
+
+
+def _is_seen(box: Box) -> bool:
+    return box.width >= EDGE_PX and box.height >= EDGE_PX
 
 
 def _sort(box: Box) -> Sort:

@@ -29,6 +29,7 @@ from evaluators.blocks import Block, Page, Sort, matched, page_of, ratio, text_l
 from evaluators.color import difference, lab, rgb_to_lab
 from sweet.types import Rendering
 
+DIGITS = 9
 UNLIKE = 50.0  # colours this far apart (CIEDE2000) have nothing in common
 NEIGHBOURS = 4
 REACH_PX = 600.0  # a neighbour that moved this far is half a neighbour
@@ -65,10 +66,11 @@ NOTHING = Similarity(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 def similarity(one: Rendering, other: Rendering) -> Similarity:
     """How alike the two pages look; the order does not matter."""
+    one, other = sorted((one, other), key=lambda drawn: (len(drawn.boxes), repr(drawn.boxes)))
     first, second = page_of(one), page_of(other)
     behind = _color_likeness([first.background], [second.background])[0]
     if not first.blocks and not second.blocks:
-        return _similarity(1.0, 1.0, 1.0, float(behind), 1.0, 1.0)
+        return Similarity(_share(behind), 1.0, 1.0, 1.0, _share(behind), 1.0, 1.0)
     pairs = matched(first, second)
     if not pairs:
         return NOTHING
@@ -85,11 +87,16 @@ def similarity(one: Rendering, other: Rendering) -> Similarity:
 
 
 def _similarity(blocks: float, *others: float) -> Similarity:
-    return Similarity(blocks * fmean(others), blocks, *others)
+    return Similarity(round(blocks * fmean(others), DIGITS), blocks, *others)
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float:
-    return float(np.clip(np.average(values, weights=weights), 0.0, 1.0))
+    return _share(np.average(values, weights=weights))
+
+
+def _share(value: float) -> float:
+    """A number from 0 to 1; what is 1 but for rounding is 1."""
+    return round(min(1.0, max(0.0, float(value))), DIGITS)
 
 
 # What is there
@@ -112,7 +119,7 @@ def _blocks(one: Page, other: Page, pairs: Pairs) -> float:
     """The share of one page that the other has, times the share of the other that belongs."""
     first, second = map(list, zip(*pairs, strict=True))
     there, belonging = _weights(one)[first].sum(), _weights(other)[second].sum()
-    return float(np.clip(there * belonging, 0.0, 1.0))
+    return _share(there * belonging)
 
 
 # The matched blocks

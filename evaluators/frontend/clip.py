@@ -15,6 +15,7 @@ import numpy as np
 from evaluators.frontend.weights import (
     WeightsMissing,
     brings_weights,
+    check_repo,
     checkpoint,
     evaluator_name,
     tag_settings,
@@ -105,6 +106,7 @@ def open_clip_model(settings: ClipSettings) -> Clip:
     if not settings.model:
         raise WeightsMissing("SWEET_CLIP__MODEL is empty.")
     if brings_weights(settings):
+        check_repo(settings)
         return _loaded(settings, None, {})
     found = checkpoint(settings)  # before a library that takes seconds to import
     return _loaded(settings, found, tag_settings(settings))

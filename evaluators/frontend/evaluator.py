@@ -132,6 +132,8 @@ class FrontendEvaluator:
 
     def _reference(self, html: str) -> Rendering:
         """The wanted page as it looks; it is drawn once."""
+        if not html.strip():
+            raise EvaluatorError("The task has no page to compare an answer with.")
         with self._lock:
             found = self._references.get(html)
         if found is None:

@@ -14,6 +14,7 @@ from sweet.settings import ClipSettings
 REACH_S = 5.0  # how long the hub is waited for
 HUB_REPOS = {("ViT-B-32", "openai"): "timm/vit_base_patch32_clip_224.openai"}
 """What open_clip's own table says of the default: known without importing it."""
+HUB_CONFIG = "open_clip_config.json"
 HUB_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 
 
@@ -100,6 +101,15 @@ def hub_files(settings: ClipSettings) -> tuple[str, Sequence[str]]:
             "SWEET_CLIP__WEIGHTS."
         )
     return repo, (file,) if file else HUB_FILES
+
+
+def check_repo(settings: ClipSettings) -> None:
+    """Raises: WeightsMissing where the model is a repository that can't be reached now."""
+    from huggingface_hub import try_to_load_from_cache
+
+    prefix, _, repo = settings.model.partition(":")
+    if prefix == "hf-hub" and not isinstance(try_to_load_from_cache(repo, HUB_CONFIG), str):
+        _check_reachable(repo)
 
 
 def _check_reachable(repo: str) -> None:
