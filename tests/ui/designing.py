@@ -113,7 +113,10 @@ class Designer(Visitor):
         """What is inside the frame of the version that is shown."""
         return self.page.frame_locator("#design .version:not([hidden]) iframe")
 
-    def forget_refusals(self) -> None:
-        """A browser says in its console what it refused; that is how it should be."""
-        refused = ("Content Security Policy", "sandboxed", "Blocked")
+    def forget_refusals(self, canary: str) -> None:
+        """A browser says what it refused, and announces what it then does not send.
+
+        What was sent is the canary's to say.
+        """
+        refused = ("Content Security Policy", "sandboxed", "Blocked", f"request: {canary}")
         self.wrong = [w for w in self.wrong if not any(word in w for word in refused)]

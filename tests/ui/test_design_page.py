@@ -213,7 +213,7 @@ def test_of_twelve_attacks_none_runs_calls_home_or_leaves_its_frame(
     assert where.startswith(person.address)
     assert canary[1:] == []
     assert page.evaluate("window.hit") is None
-    person.forget_refusals()
+    person.forget_refusals(canary[0])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
