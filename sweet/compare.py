@@ -7,12 +7,13 @@ comparison that broke off goes on where it was when it is asked for again.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluators.figures import Figure, mean
+from evaluators.figures import NONE, Figure, mean
 from evaluators.judge import Judge, Judgement
 from evaluators.preference import Met
 from sweet.errors import ConfigError
@@ -69,8 +70,9 @@ class Pair:
 class Compared:
     """What came of it, from the first policy's side, over the comparable pairs.
 
-    `difference` is of rewards (backend: of success), pair by pair, `tests_passed` and `turns`
-    likewise; `differ` are the pairs with different rewards, `missing` those without one to compare.
+    `difference` is of rewards (backend: of success), pair by pair, `tests_passed`, `turns`,
+    `cosine` and `visual` likewise; `differ` are the pairs with different rewards, `missing` those
+    without one to compare. All are scores of one `evaluator`, that of the most pairs.
     """
 
     plan: ComparePlan
@@ -82,17 +84,23 @@ class Compared:
     comparable: tuple[Pair, ...]
     missing: int
     played: int
+    evaluator: str = ""
+    cosine: Figure = NONE
+    visual: Figure = NONE
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
             **asdict(self.plan),
+            "evaluator": self.evaluator or None,
             "compared": self.met.n,
             **asdict(self.met),
             "win_rate": asdict(self.met.win_rate),
             "difference": asdict(self.difference),
             "tests_passed_difference": asdict(self.tests_passed),
             "turns_difference": asdict(self.turns),
+            "cosine_difference": asdict(self.cosine),
+            "visual_difference": asdict(self.visual),
             "without_reward": self.missing,
             "played": self.played,
             "differ": [_as_json(pair) for pair in self.differ],
@@ -112,7 +120,8 @@ async def play_both(
     begin (no such set, policy or collaborator, or one policy twice).
     """
     todo, names = await asyncio.to_thread(_prepared, services, plan)
-    before = await asyncio.to_thread(_pairs, services, plan, todo, names)
+    evaluator = await asyncio.to_thread(_evaluator_of, services, todo)
+    before = await asyncio.to_thread(_pairs, services, plan, todo, names, evaluator)
     streams = []
     played = 0
     for policy_id, side in ((plan.first, "first"), (plan.second, "second")):
@@ -123,7 +132,7 @@ async def play_both(
             streams.append(_drained(policy_id, outcomes, on_outcome))
             played += len(todo) - len(done)
     await _all_of(streams)
-    pairs = await asyncio.to_thread(_pairs, services, plan, todo, names)
+    pairs = await asyncio.to_thread(_pairs, services, plan, todo, names, evaluator)
     return compared(plan, pairs, played)
 
 
@@ -139,7 +148,10 @@ def so_far(services: Services, plan: ComparePlan) -> Compared:
 
 def compared(plan: ComparePlan, pairs: Sequence[Pair], played: int = 0) -> Compared:
     """The figures of the pairs."""
-    able = tuple(pair for pair in pairs if pair.is_comparable)
+    both = [(_of(pair.first).evaluator, pair) for pair in pairs if pair.is_comparable]
+    counted = Counter(name for name, _ in both)
+    evaluator = max(counted, key=counted.__getitem__, default="")
+    able = tuple(pair for name, pair in both if name == evaluator)
     differ = tuple(pair for pair in able if pair.difference)
     wins = sum(pair.difference > 0 for pair in differ)
     return Compared(
@@ -152,6 +164,9 @@ def compared(plan: ComparePlan, pairs: Sequence[Pair], played: int = 0) -> Compa
         able,
         len(pairs) - len(able),
         played,
+        evaluator,
+        _component(able, "cosine"),
+        _component(able, "visual"),
     )
 
 
@@ -239,24 +254,56 @@ def _assigned(services: Services, plan: ComparePlan) -> tuple[list[Assignment], 
     return todo, [services.simulator_for(a.row, plan.collaborator).name for a in todo]
 
 
+def _evaluator_of(services: Services, todo: Sequence[Assignment]) -> str:
+    """What scores web pages now; of programs, which are always scored the same way, nothing."""
+    are_pages = any(a.row.task.kind is TaskKind.FRONTEND for a in todo)
+    return services.frontend_evaluator().name if are_pages else ""
+
+
 def _pairs(
-    services: Services, plan: ComparePlan, todo: Sequence[Assignment], names: Sequence[str]
+    services: Services,
+    plan: ComparePlan,
+    todo: Sequence[Assignment],
+    names: Sequence[str],
+    evaluator: str = "",
 ) -> list[Pair]:
-    """The two episodes of each assignment, as far as the log has them."""
+    """The two episodes of each assignment, as far as the log has them, by that evaluator.
+
+    Where none is named, by one that both have, if there is one.
+    """
     turns = services.settings.max_turns
-    first, second = (
-        {
-            (e.task_id, e.seed, e.collaborator, e.max_turns): e
-            for e in services.store.scored(EpisodeFilter(policy_id=policy_id))
-        }
-        for policy_id in (plan.first, plan.second)
-    )
+    first, second = (_by_key(services, policy) for policy in (plan.first, plan.second))
     pairs = []
     for assignment, name in zip(todo, names, strict=True):
         task, seed = assignment.row.task, assignment.seed
         key = (task.id, seed, name, turns)
-        pairs.append(Pair(task.id, task.description, seed, first.get(key), second.get(key)))
+        sides = _sides(first.get(key, {}), second.get(key, {}), evaluator)
+        pairs.append(Pair(task.id, task.description, seed, *sides))
     return pairs
+
+
+_Key = tuple[str, int, str, int]
+_Scored = dict[str, ScoredEpisode]  # by evaluator, the newest last
+
+
+def _by_key(services: Services, policy_id: str) -> dict[_Key, _Scored]:
+    found: dict[_Key, _Scored] = {}
+    for e in services.store.scored(EpisodeFilter(policy_id=policy_id)):
+        by_evaluator = found.setdefault((e.task_id, e.seed, e.collaborator, e.max_turns), {})
+        by_evaluator.pop(e.evaluator, None)
+        by_evaluator[e.evaluator] = e
+    return found
+
+
+def _sides(
+    first: _Scored, second: _Scored, evaluator: str
+) -> tuple[ScoredEpisode | None, ScoredEpisode | None]:
+    shared = [name for name in first if name in second]
+    chosen = evaluator or (shared[-1] if shared else "")
+    if chosen:
+        return first.get(chosen), second.get(chosen)
+    newest = [next(reversed(side.values()), None) for side in (first, second)]
+    return newest[0], newest[1]
 
 
 def _component(pairs: Sequence[Pair], name: str) -> Figure:

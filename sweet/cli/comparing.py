@@ -102,6 +102,9 @@ def _compare_text(done: Compared) -> str:
         f"tests passed  {_cell(done.tests_passed, sign='+')}",
         f"turns         {_cell(done.turns, sign='+')}",
     ]
+    for name, figure in (("cosine", done.cosine), ("visual", done.visual)):
+        if figure.n:
+            lines.append(f"{name:13} {_cell(figure, sign='+')} (scored by {done.evaluator})")
     rows = [
         (
             pair.task_id,
