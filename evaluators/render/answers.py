@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -78,11 +78,22 @@ class Answers:
     def _from_disk(self, url: SplitResult, kind: str) -> Answer | None:
         host = url.hostname or ""
         if kind == "stylesheet" and _TAILWIND.search(host + url.path):
-            css = _stylesheet().purged(self._page)
-            return Answer(css.encode(), {"Content-Type": "text/css; charset=utf-8"})
+            return self._styles
         if kind == "image" and (host == _PHOTOS or host.endswith("." + _PHOTOS)):
             return Answer(_picture(*_size(url.path)), {"Content-Type": "image/svg+xml"})
         return None
+
+    @cached_property
+    def _styles(self) -> Answer:
+        css = _stylesheet().purged(self._page)
+        return Answer(css.encode(), {"Content-Type": "text/css; charset=utf-8"})
+
+
+def prepare() -> None:
+    """Read the files now, where they are there, so that no page has to wait for it."""
+    if not missing_assets():
+        _stylesheet()
+        _placeholder()
 
 
 def missing_assets() -> str:

@@ -26,15 +26,16 @@ from playwright.async_api import (
 )
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-from evaluators.render.answers import ADDRESS, Answers
+from evaluators.render.answers import ADDRESS, Answer, Answers
 from evaluators.render.boxes import visible_boxes
 from evaluators.render.walls import NOBODY, Walls, browser_path, write_launcher
 from sweet.errors import RenderError
 from sweet.types import Rendering
 
 VIEW_HEIGHT = 720
+MAX_REQUESTS = 500
 START_S = 60.0
-CLOSE_S = 1.0
+STOP_S = 10.0
 SETTLE_S = 0.2  # until a browser that died is known to have
 ARGUMENTS = (
     "--disable-site-isolation-trials",  # a page is alone anyway; a process for each costs much
@@ -60,6 +61,7 @@ STILL = """() => {
     }
 }"""
 """What the screenshot's own stilling leaves moving: SVG's animations and marquees."""
+TAILWIND_ADDRESS = re.compile(r"tailwind[^\s\"'<>()]{0,200}\.css", re.IGNORECASE)
 T = TypeVar("T")
 
 
@@ -77,6 +79,8 @@ class Limits:
 class BrowserGone(Exception):
     """The browser ended while it was needed; the page in work may be innocent."""
 
+    spent_s = 0.0
+
 
 class Tab:
     """One page at a time, written into a sealed empty document.
@@ -88,8 +92,11 @@ class Tab:
     def __init__(self, context: BrowserContext, page: Page, devtools: CDPSession) -> None:
         self._context, self._page, self._devtools = context, page, devtools
         self._answers = Answers("")
-        self._missing: RenderError | None = None
         self._is_clean = False
+        self._asked = 0
+        self.problem: RenderError | None = None
+        """Why the page in work must fail, seen while its requests were answered."""
+        self._drawn = 0
 
     @classmethod
     async def open(cls, chromium: Chromium) -> Tab:
@@ -115,16 +122,25 @@ class Tab:
 
     async def _answer(self, route: Route) -> None:
         request = route.request
+        self._asked += 1
         with suppress(Error):  # the page may be gone
             is_page = request.is_navigation_request() and request.frame == self._page.main_frame
-            try:
-                answer = self._answers.to(request.url, is_page, request.resource_type)
-            except RenderError as e:
-                answer, self._missing = None, e
+            answer = await self._answer_to(request.url, is_page, request.resource_type)
             if answer is None:
                 await route.abort()
             else:
                 await route.fulfill(body=answer.body, headers=answer.headers)
+
+    async def _answer_to(self, url: str, is_page: bool, kind: str) -> Answer | None:
+        if self._asked > MAX_REQUESTS:
+            self.problem = RenderError(f"The page asks for more than {MAX_REQUESTS} files.")
+            await self._page.close()
+            return None
+        try:
+            return self._answers.to(url, is_page, kind)
+        except RenderError as e:
+            self.problem = e
+            return None
 
     async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
         """The page as it looks. Raises: RenderError, Error."""
@@ -133,12 +149,14 @@ class Tab:
             await self._page.goto(ADDRESS)
         self._is_clean = not leaves_traces(html)
         self._answers = Answers(html)
+        self._drawn += 1
+        html = with_own_stylesheet(html, self._drawn)
         await self._page.set_viewport_size({"width": width, "height": VIEW_HEIGHT})
         writing = self._page.set_content(html, wait_until="load", timeout=limits.load_s * 1000)
         await _in_time(writing, limits.load_s, "load")
         rendering = await _in_time(self._shoot(width, limits), limits.shot_s, "draw")
-        if self._missing:
-            raise self._missing
+        if self.problem:
+            raise self.problem
         return rendering
 
     async def _shoot(self, width: int, limits: Limits) -> Rendering:
@@ -157,9 +175,13 @@ class Tab:
         boxes = await visible_boxes(self._page, self._devtools, width, height)
         return Rendering(png, width, height, boxes, is_cut=full > height)
 
-    async def close(self) -> None:
-        """End the tab and all it holds."""
-        await self._context.close()
+
+def with_own_stylesheet(html: str, number: int) -> str:
+    """The page asking for Tailwind at an address of its own.
+
+    Chromium loads an address once a document, and each page is answered with other rules.
+    """
+    return TAILWIND_ADDRESS.sub(rf"\g<0>?{number}", html)
 
 
 def leaves_traces(html: str) -> bool:
@@ -179,6 +201,7 @@ class Browser:
         self._driver, self._chromium, self._folder = driver, chromium, folder
         self.drawn = 0
         self.in_work = 0
+        self._is_killed = False
         self._free: list[Tab] = []
 
     @classmethod
@@ -207,44 +230,37 @@ class Browser:
     @property
     def alive(self) -> bool:
         """Whether it still answers."""
-        return self._chromium.is_connected()
+        return not self._is_killed and self._chromium.is_connected()
 
     async def draw(self, html: str, width: int, limits: Limits) -> Rendering:
         """The page as it looks. Raises: RenderError; BrowserGone."""
         self.drawn += 1
-        tab = self._free.pop() if self._free else None
+        tab = None
         try:
-            tab = tab or await Tab.open(self._chromium)
+            tab = self._free.pop() if self._free else await Tab.open(self._chromium)
             rendering = await tab.draw(html, width, limits)
         except (Error, RenderError) as e:
             await asyncio.sleep(SETTLE_S)
-            if not self.alive:
+            reason = tab.problem if tab else None
+            if not self.alive and reason is None:
                 raise BrowserGone from e
-            await self._discard(tab)
-            raise e if isinstance(e, RenderError) else RenderError(_reason(e)) from e
+            self.kill()  # what the page had begun goes on in a browser that is let live
+            raise reason or _classified(e) from e
         self._free.append(tab)
         return rendering
 
-    async def _discard(self, tab: Tab | None) -> None:
-        """Close a tab that failed; the whole browser where it does not close."""
-        if tab is None:
-            return
-        try:
-            await asyncio.wait_for(tab.close(), CLOSE_S)
-        except (Error, TimeoutError):
-            self.kill()
-
     def kill(self) -> None:
         """End all of its processes at once."""
+        self._is_killed = True
         _kill(self._folder)
 
     async def close(self) -> None:
         """End it and remove what it left."""
         self.kill()
-        with suppress(Error):
-            await self._chromium.close()
-        with suppress(Error):
-            await self._driver.stop()
+        with suppress(Error, TimeoutError):
+            await asyncio.wait_for(self._chromium.close(), STOP_S)
+        with suppress(Error, TimeoutError):
+            await asyncio.wait_for(self._driver.stop(), STOP_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -257,9 +273,11 @@ async def _in_time(work: Awaitable[T], seconds: float, what: str) -> T:
         ) from e
 
 
-def _reason(error: Error) -> str:
+def _classified(error: Error | RenderError) -> RenderError:
+    if isinstance(error, RenderError):
+        return error
     line = next((line for line in error.message.splitlines() if line.strip()), "no reason given")
-    return f"The page could not be drawn: {line.strip()}"
+    return RenderError(f"The page could not be drawn: {line.strip()}")
 
 
 def _open_to_nobody(folder: Path, walls: Walls) -> None:

@@ -7,20 +7,21 @@ import threading
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from playwright.async_api import Error
 
+from evaluators.render.answers import prepare
 from evaluators.render.browser import START_S, Browser, BrowserGone, Limits
 from evaluators.render.walls import Walls, possible
-from sweet.errors import RenderError
+from sweet.errors import ConfigError, RenderError
 from sweet.types import Rendering
 
 RECYCLE_PAGES = 50
 AT_ONCE = 2
 MAX_WIDTH_PX = 4000
 TRIAL = '<p style="width: 123px; background: red">It renders.</p>'
-END_S = 10.0
+END_S = 30.0
 T = TypeVar("T")
 
 
@@ -42,6 +43,8 @@ class Renderer:
         self._entrance = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._browser: Browser | None = None
+        self._successor: asyncio.Task[Browser] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
         self._walls: Walls | None = None
 
     def start(self) -> Renderer:
@@ -103,12 +106,15 @@ class Renderer:
 
     async def _draw(self, html: str, width: int) -> Rendering:
         """A page whose browser ended is drawn once more, alone: a neighbour may have ended it."""
+        left_s = self.limits.all_s
         async with self._lanes:
-            with suppress(BrowserGone):
-                return await self._attempt(html, width)
+            try:
+                return await self._attempt(html, width, left_s)
+            except BrowserGone as e:
+                left_s -= e.spent_s
         async with self._alone():
             try:
-                return await self._attempt(html, width)
+                return await self._attempt(html, width, left_s)
             except BrowserGone as e:
                 raise RenderError("The page could not be drawn: it ends the browser.") from e
 
@@ -120,12 +126,15 @@ class Renderer:
                 await lanes.enter_async_context(self._lanes)
             yield
 
-    async def _attempt(self, html: str, width: int) -> Rendering:
+    async def _attempt(self, html: str, width: int, limit_s: float) -> Rendering:
         browser = await self._ready()
         browser.in_work += 1
+        began = self._loop.time()
         try:
-            drawing = browser.draw(html, width, self.limits)
-            return await asyncio.wait_for(drawing, self.limits.all_s)
+            return await asyncio.wait_for(browser.draw(html, width, self.limits), limit_s)
+        except BrowserGone as e:
+            e.spent_s = self._loop.time() - began
+            raise
         except TimeoutError as e:
             browser.kill()
             raise RenderError(
@@ -134,26 +143,40 @@ class Renderer:
         finally:
             browser.in_work -= 1
             if browser is not self._browser and not browser.in_work:
-                await browser.close()
+                self._put_away(browser)
 
     async def _ready(self) -> Browser:
-        """A living browser that has not drawn too many pages. Raises: RenderError."""
+        """A living browser. One that drew many pages goes on until its successor is up."""
         async with self._starting:
             old = self._browser
-            if old is not None and old.alive and old.drawn < RECYCLE_PAGES:
-                return old
+            if old is not None and old.alive:
+                if old.drawn < RECYCLE_PAGES:
+                    return old
+                self._successor = self._successor or asyncio.create_task(self._start_browser())
+                if not self._successor.done():
+                    return old
+            starting, self._successor = self._successor or self._start_browser(), None
             self._browser = None
             if old is not None and not old.in_work:
-                await old.close()
-            self._browser = await self._start_browser()
+                self._put_away(old)
+            self._browser = await starting
             return self._browser
+
+    def _put_away(self, browser: Browser) -> None:
+        """Close a browser that nobody waits for."""
+        closing = asyncio.create_task(browser.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _start_browser(self) -> Browser:
         """A new browser behind the strongest walls that hold here; later ones have the same."""
+        await asyncio.to_thread(prepare)
         problems = []
         for walls in [self._walls] if self._walls else possible():
             try:
                 browser = await Browser.start(walls)
+            except ConfigError as e:
+                raise RenderError(str(e)) from e
             except (Error, OSError) as e:
                 problems.append(_first_line(str(e)))
                 continue
@@ -168,13 +191,15 @@ class Renderer:
         )
 
     async def _end(self) -> None:
-        browser, self._browser = self._browser, None
-        if browser is not None:
-            await browser.close()
-        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        waiting = asyncio.all_tasks() - self._closing - {asyncio.current_task()}
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+        successor = self._successor
+        for browser in (self._browser, *([successor.result()] if _gave(successor) else [])):
+            if browser is not None:
+                self._put_away(browser)
+        await asyncio.gather(*self._closing)
 
 
 async def _problem(browser: Browser) -> str:
@@ -186,6 +211,11 @@ async def _problem(browser: Browser) -> str:
         return str(e) or "it ended while it drew"
     widths = [box.width for box in drawn.boxes]
     return "" if widths == [123] else f"it drew a box of 123 pixels as {widths}"
+
+
+def _gave(task: asyncio.Task[Browser] | None) -> TypeGuard[asyncio.Task[Browser]]:
+    """Whether a task has given a browser."""
+    return task is not None and task.done() and not task.cancelled() and not task.exception()
 
 
 def _first_line(text: str) -> str:

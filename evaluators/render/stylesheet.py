@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 _WORD_BREAKS = re.compile(r"[\s\"'<>=`]+")
 _CLASS = re.compile(r"\.((?:\\[0-9a-fA-F]{1,6}\s?|\\.|[\w-]|[^\x00-\x7f])+)")
@@ -18,8 +19,9 @@ _ESCAPED = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A rule's text and, selector by selector, the classes it asks for."""
+    """A rule's text, the condition it stands under, and the classes each selector asks for."""
 
+    condition: str
     text: str
     selectors: tuple[frozenset[str], ...]
 
@@ -27,28 +29,30 @@ class _Rule:
         return any(classes <= words for classes in self.selectors)
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A condition such as a media query, with its rules; empty for rules without one."""
-
-    condition: str
-    rules: tuple[_Rule, ...]
-
-
 class Stylesheet:
     """A minified stylesheet, read once."""
 
     def __init__(self, css: str) -> None:
-        self._blocks = tuple(_blocks(css))
+        self._rules = list(_rules(css))
+        self._always: list[int] = []
+        self._by_class: dict[str, list[int]] = {}
+        for number, rule in enumerate(self._rules):
+            for classes in rule.selectors:
+                numbers = self._by_class.setdefault(min(classes), []) if classes else self._always
+                numbers.append(number)
 
     def purged(self, page: str) -> str:
         """What of it can matter to this HTML."""
         words = words_of(page)
+        numbers = set(self._always)
+        for word in words & self._by_class.keys():
+            numbers.update(self._by_class[word])
+        rules = (self._rules[number] for number in sorted(numbers))
+        kept = (rule for rule in rules if rule.can_match(words))
         parts = []
-        for block in self._blocks:
-            kept = "".join(rule.text for rule in block.rules if rule.can_match(words))
-            if kept:
-                parts.append(f"{block.condition}{{{kept}}}" if block.condition else kept)
+        for condition, group in groupby(kept, key=lambda rule: rule.condition):
+            text = "".join(rule.text for rule in group)
+            parts.append(f"{condition}{{{text}}}" if condition else text)
         return "".join(parts)
 
 
@@ -61,12 +65,12 @@ def words_of(page: str) -> frozenset[str]:
     return frozenset(word.lower() for text in texts for word in _WORD_BREAKS.split(text))
 
 
-def _blocks(css: str) -> Iterator[_Block]:
+def _rules(css: str) -> Iterator[_Rule]:
     for head, body in _parts(css):
         if head.startswith("@media"):
-            yield _Block(head, tuple(_rule(*part) for part in _parts(body)))
+            yield from (_rule(head, *part) for part in _parts(body))
         else:
-            yield _Block("", (_rule(head, body),))
+            yield _rule("", head, body)
 
 
 def _parts(css: str) -> Iterator[tuple[str, str]]:
@@ -95,12 +99,12 @@ def _next_brace(css: str, start: int) -> int:
     return found.start()
 
 
-def _rule(head: str, body: str) -> _Rule:
+def _rule(condition: str, head: str, body: str) -> _Rule:
     text = f"{head}{{{body}}}"
     if head.startswith("@"):  # keyframes and the like: no selectors
-        return _Rule(text, (frozenset(),))
+        return _Rule(condition, text, (frozenset(),))
     selectors = re.split(r"(?<!\\),(?![^(]*\))", head)
-    return _Rule(text, tuple(frozenset(_classes(selector)) for selector in selectors))
+    return _Rule(condition, text, tuple(frozenset(_classes(selector)) for selector in selectors))
 
 
 def _classes(selector: str) -> Iterator[str]:

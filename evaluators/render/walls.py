@@ -61,6 +61,7 @@ def write_launcher(walls: Walls, folder: Path, browser: Path) -> Path:
     command = [*(_bubblewrap(browser) if walls.namespaces else []), *_user(walls), str(browser)]
     lines = [
         "#!/bin/sh",
+        f"ulimit -d {MEMORY_KB}",
         f"echo $$ > {shlex.quote(str(folder / 'pid'))}",
         f"export HOME={shlex.quote(str(home))}",
         f'exec {shlex.join(command)} "$@" --user-data-dir={shlex.quote(str(home / "profile"))}',
