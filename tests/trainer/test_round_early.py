@@ -50,7 +50,8 @@ def test_ranking_that_ends_early_keeps_the_episodes_it_ranked(services, monkeypa
     assert len(ranked["episodes"]) == 2 and ranked["with_advantages"] == 2
     logged = [one.episode for one in services.store.iter_episodes()]
     assert sum(all(turn.advantage is not None for turn in e.turns) for e in logged) == 2
-    assert done.state is RoundState.DONE and done.figures["ended_early"] == ["rank"]
+    assert done.state is RoundState.DONE
+    assert done.figures and done.figures["ended_early"] == ["rank"]
     note = services.registry.manifest("v0001").version.note
     assert "(rank ended early, as asked)" in note
     learned = result(services, "policy")["by_source"]["critic"]
@@ -65,7 +66,7 @@ def test_where_the_parent_s_episodes_end_early_the_child_plays_the_same(services
     sides = [found[side]["n"] + found[side]["unscored"] for side in ("parent", "child")]
     assert 2 <= sides[0] == sides[1] < 40
     assert (found["planned"], found["ended_early"]) == (40, True)
-    assert done.figures["ended_early"] == ["evaluate"]
+    assert done.figures and done.figures["ended_early"] == ["evaluate"]
     why = result(services, "register")["why"]
     assert f"on {found['compared']} tasks of 40 (ended early, as asked)" in why
     stage = Jobs(services).progress(done.id)[-2]

@@ -90,7 +90,8 @@ def test_votes_that_can_t_be_learned_from_are_counted_with_the_reason(services):
     own = services.own_task("Make fee(x).")
     held = TaskRow(replace(train_rows()[0].task, id="held", split="test"), train_rows()[0].hidden)
     for row in (own, held):
-        voted(services, *two_episodes(services, row, "How much is it?", "Hm?"))
+        one, other = two_episodes(services, row, "How much is it?", "Hm?")
+        voted(services, one, other)
     found = preview(services, quick())
     assert found.people_left_out == {"no hidden information": 1, "task held out for measuring": 2}
     assert found.turn_pairs == 1  # a turn needs no critic that reads
