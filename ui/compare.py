@@ -17,7 +17,7 @@ from ui.theme import BIND, FOLLOW, lead, markup
 from ui.wire import bound
 
 REFRESH_S = 2.0
-_LEAD = "Two versions on the same task with the same seed and collaborator: which one is better?"
+_LEAD = "Two versions on the same task, with the same seed and collaborator."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def _ways(parts: dict[str, Any]) -> Ways:
         parts["first"] = gr.Dropdown(label="Version", choices=[], min_width=220)
         parts["second"] = gr.Dropdown(label="The other version", choices=[], min_width=220)
         is_blind = gr.Checkbox(
-            label="Blind: hide who is who until the vote", value=True, min_width=220
+            label="Blind: hide who is who until the vote", value=True, min_width=300
         )
-    with gr.Tabs():
+    with gr.Tabs() as parts["tabs"]:
         with gr.Tab("A task", id="task"):
             search, surprise, begin = _one_task(parts)
         with gr.Tab("Your own task", id="own"):
@@ -110,6 +110,7 @@ def _many(parts: dict[str, Any]) -> tuple[list[Any], gr.Button]:
         at_once = gr.Number(label="At once", value=8, minimum=1, precision=0, min_width=110)
         seed = gr.Number(label="Seed", value=0, minimum=0, precision=0, min_width=110)
         begin = gr.Button("Compare them", variant="primary", min_width=140, elem_classes="level")
+    parts["known"] = markup()
     return [n, at_once, seed], begin
 
 
@@ -131,6 +132,7 @@ def _stage(parts: dict[str, Any]) -> gr.Button:
     parts["head"] = markup(elem_classes="panel", elem_id="compared-task", js=BIND)
     parts["turns"] = markup(elem_id="turns")
     parts["live"] = markup(elem_id="live", js=FOLLOW)
+    parts["pages"] = markup(elem_id="both-pages", js=BIND)
     with gr.Row(visible=False, elem_id="composer") as parts["composer"]:
         parts["says"] = gr.Textbox(
             label="Your answer to both",
@@ -143,6 +145,7 @@ def _stage(parts: dict[str, Any]) -> gr.Button:
         )
         parts["send"] = gr.Button("Send to both", variant="primary", scale=1, min_width=120)
     parts["result"] = markup(elem_id="made", js=BIND)
+    parts["alike"] = markup(elem_id="alike")
     parts["reason"] = gr.Textbox(
         label="Why? (optional, goes with your vote)",
         visible=False,
@@ -232,9 +235,11 @@ def _wire_stage(
         parts["following"].click(bound(compare_begin.following, duels), [view], **quiet),
     ]
     speaking = [move.success(**speak) for move in moves]
+    voted = parts["ballot"].click(bound(compare_play.act, duels), [view, reason], **quiet)
+    for moved in [*speaking, voted]:
+        moved.success(bound(compare_play.measure, duels), [view], **quiet)
     parts["stop"].click(bound(compare_play.stop, duels), [view], **quiet)
     parts["finish"].click(bound(compare_play.finish, duels), [view], **quiet)
-    parts["ballot"].click(bound(compare_play.act, duels), [view, reason], **quiet)
     renew.click(bound(compare_play.close, duels), None, cancels=speaking, **quiet)
 
 

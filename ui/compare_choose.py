@@ -27,6 +27,7 @@ class Begin(NamedTuple):
     first: Any = SKIP
     second: Any = SKIP
     few: Any = SKIP
+    tabs: Any = SKIP
     task_set: Any = SKIP
     task: Any = SKIP
     found: Any = SKIP
@@ -53,6 +54,7 @@ def open_page(services: Services, request: gr.Request) -> Begin:
         first=gr.update(choices=options, value=first),
         second=gr.update(choices=options, value=second),
         few="" if second else _FEW,
+        tabs=gr.update(selected="sessions") if wanted else SKIP,
         many_set=gr.update(choices=names, value=preferred),
         many_seat=gr.update(choices=simulators(services), value=""),
     )

@@ -30,14 +30,27 @@ def query_of(plan: ComparePlan) -> str:
     )
 
 
+def known(plans: Sequence[tuple[ComparePlan, bool]]) -> str:
+    """The comparisons over sets that were begun since the studio started; whether each runs."""
+    if not plans:
+        return ""
+    lines = "".join(
+        f'<li><a href="compare?{esc(query_of(plan))}">{esc(plan.first)} and {esc(plan.second)} on '
+        f"{esc(plan.tasks)}, {plan.n} tasks, seed {plan.seed}</a> "
+        f"{pill('open', '… running') if runs else pill('none', 'ended')}</li>"
+        for plan, runs in plans
+    )
+    return f"<h3>Begun since the studio started</h3><ul>{lines}</ul>"
+
+
 def progress(
     plan: ComparePlan, batches: Sequence[Batch | None], *, running: bool, error: str = ""
 ) -> str:
     """What is compared, and how many episodes of each version are finished."""
     kind, words = ("open", "… running") if running else ("none", "not running")
     bars = "".join(
-        _side(letter, name, batch, running)
-        for letter, name, batch in zip("AB", (plan.first, plan.second), batches, strict=True)
+        _side(name, batch, running)
+        for name, batch in zip((plan.first, plan.second), batches, strict=True)
     )
     who = collaborator_name(plan.collaborator or "the best for each task")
     asked = (
@@ -52,8 +65,8 @@ def progress(
     )
 
 
-def _side(letter: str, name: str, batch: Batch | None, running: bool) -> str:
-    title = f"<strong>{letter}</strong> {esc(name)}"
+def _side(name: str, batch: Batch | None, running: bool) -> str:
+    title = f"<strong>{esc(name)}</strong>"
     if batch is None:
         why = "not begun yet, or nothing left to play" if running else "nothing was left to play"
         return f'<p class="run-side">{title} <span class="meta">{why}</span></p>'
@@ -62,7 +75,7 @@ def _side(letter: str, name: str, batch: Batch | None, running: bool) -> str:
     return (
         f'<p class="run-side">{title} <strong role="status">{batch.finished}/{batch.total}</strong>'
         f' <span class="meta">{esc(facts)}</span></p>'
-        f'<div class="bar" role="progressbar" aria-label="Episodes of {letter} finished" '
+        f'<div class="bar" role="progressbar" aria-label="Episodes of {esc(name)} finished" '
         f'aria-valuemin="0" aria-valuemax="{batch.total}" aria-valuenow="{batch.finished}">'
         f'<span style="width:{share:.1%}"></span></div>'
     )
@@ -139,11 +152,12 @@ def _verdict(done: Compared) -> str:
 
 
 def _rows(done: Compared) -> list[tuple[str, Figure, str]]:
+    minus = f"{done.plan.first} − {done.plan.second}"
     return [
-        ("Reward, A − B, pair by pair", done.difference, "+"),
-        ("Tests passed, A − B", done.tests_passed, "+"),
-        ("Turns, A − B", done.turns, "+"),
-        ("Win rate of A (a tie is half a win)", done.met.win_rate, ""),
+        (f"Reward, {minus}, pair by pair", done.difference, "+"),
+        (f"Tests passed, {minus}", done.tests_passed, "+"),
+        (f"Turns, {minus}", done.turns, "+"),
+        (f"Win rate of {done.plan.first} (a tie is half a win)", done.met.win_rate, ""),
     ]
 
 
@@ -152,7 +166,8 @@ def _figure_row(name: str, figure: Figure, sign: str) -> str:
     if figure.low is not None and figure.high is not None:
         interval = f"{_signed(figure.low, sign)} to {_signed(figure.high, sign)}"
     return (
-        f'<tr><th scope="row">{name}</th><td data-label="Value">{_signed(figure.value, sign)}</td>'
+        f'<tr><th scope="row">{esc(name)}</th>'
+        f'<td data-label="Value">{_signed(figure.value, sign)}</td>'
         f'<td data-label="95 % interval">{interval}</td><td data-label="n">{figure.n}</td></tr>'
     )
 
@@ -168,18 +183,19 @@ def _differing(done: Compared) -> str:
     """The tasks on which the two came to something else, each with both sessions to look at."""
     if not done.differ:
         return notice("No task differs", "On every pair both got the same reward.")
-    rows = "".join(_pair_row(pair) for pair in done.differ[:SHOWN])
+    names = (esc(done.plan.first), esc(done.plan.second))
+    rows = "".join(_pair_row(pair, *names) for pair in done.differ[:SHOWN])
     left = len(done.differ) - SHOWN
     more = f'<p class="meta">… and {left} more; the command line has all.</p>' if left > 0 else ""
     return (
         f"<h3>{len(done.differ)} task{' differs' if len(done.differ) == 1 else 's differ'}</h3>"
         '<div class="scroll"><table class="log"><thead><tr><th scope="col">Task</th>'
-        '<th scope="col">Seed</th><th scope="col">A</th><th scope="col">B</th>'
-        f'<th scope="col">Turns A, B</th></tr></thead><tbody>{rows}</tbody></table></div>{more}'
+        f'<th scope="col">Seed</th><th scope="col">{names[0]}</th><th scope="col">{names[1]}</th>'
+        f'<th scope="col">Turns</th></tr></thead><tbody>{rows}</tbody></table></div>{more}'
     )
 
 
-def _pair_row(pair: Pair) -> str:
+def _pair_row(pair: Pair, one: str, other: str) -> str:
     first, second = pair.first, pair.second
     assert first is not None  # a differing pair has both
     assert second is not None
@@ -187,9 +203,9 @@ def _pair_row(pair: Pair) -> str:
     return (
         f'<tr><td class="task" data-label="Task"><a href="{esc(link)}">{esc(pair.description)}</a>'
         f'</td><td data-label="Seed">{pair.seed}</td>'
-        f'<td data-label="A">{_side_cell(first, second)}</td>'
-        f'<td data-label="B">{_side_cell(second, first)}</td>'
-        f'<td data-label="Turns A, B">{first.turns}, {second.turns}</td></tr>'
+        f'<td data-label="{one}">{_side_cell(first, second)}</td>'
+        f'<td data-label="{other}">{_side_cell(second, first)}</td>'
+        f'<td data-label="Turns">{first.turns}, {second.turns}</td></tr>'
     )
 
 

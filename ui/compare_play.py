@@ -14,18 +14,21 @@ import gradio as gr
 
 from sweet.episode import stop_episode
 from sweet.errors import ConfigError
-from sweet.services import Services
+from sweet.services import PERSON, Services
 from sweet.store import Choice, Comparison
-from sweet.types import Episode
+from sweet.types import Episode, TaskKind, TaskRow
 from ui import compare_view
 from ui.compare_live import Duels, Side, glimpses
 from ui.compare_shown import (
     Shown,
+    alike,
     button,
+    duo_of,
     episodes_of,
     fresh,
     named_sides,
     opened,
+    pages,
     setup,
     shown,
     voter_of,
@@ -70,7 +73,8 @@ async def speak(
     comparison = await asyncio.to_thread(opened, duels, view)
     episodes = await asyncio.to_thread(episodes_of, duels, comparison)
     duel = duels.joined(comparison.id, episodes)
-    live = Live(duels.services, comparison, duel.sides)
+    row = await asyncio.to_thread(duels.services.store.task_row, comparison.task_id)
+    live = Live(duels.services, comparison, row, duel.sides)
     yield live.begun()
     while not duel.task.done():
         await asyncio.wait({duel.task}, timeout=YIELDS_EVERY_S)
@@ -124,6 +128,16 @@ def act(
     return fresh(shown(duels, comparison, request, due=False))
 
 
+def measure(duels: Duels, view: CompareView, request: gr.Request) -> Shown:
+    """How like the wanted page both are, once this browser has voted."""
+    if view.comparison_id is None or duels.is_running(view.comparison_id):
+        return Shown()
+    comparison = opened(duels, view)
+    duo = duo_of(duels.services, comparison, voter_of(request), is_playing=True)
+    shows = duo.shows_figures and duo.kind is TaskKind.FRONTEND
+    return Shown(alike=alike(duels.services, duo)) if shows else Shown()
+
+
 def close(duels: Duels) -> Shown:
     """Back to the ways to begin; what is played goes on, and stays in the log."""
     return setup()
@@ -132,9 +146,12 @@ def close(duels: Duels) -> Shown:
 class Live:
     """What the page shows while both sides are played."""
 
-    def __init__(self, services: Services, comparison: Comparison, sides: Sequence[Side]) -> None:
+    def __init__(
+        self, services: Services, comparison: Comparison, row: TaskRow, sides: Sequence[Side]
+    ) -> None:
         self._services = services
         self._comparison = comparison
+        self._row = row
         self._sides = sides
         self._drawn: list[Any] = []
         self._turns: list[Any] = []
@@ -161,7 +178,10 @@ class Live:
         seen = glimpses(self._sides)
         episodes = [glimpse.episode for glimpse in seen]
         live = compare_view.live(
-            episodes, [glimpse.speaker for glimpse in seen], [glimpse.said for glimpse in seen]
+            episodes,
+            [glimpse.speaker for glimpse in seen],
+            [glimpse.said for glimpse in seen],
+            self._row.task.kind,
         )
         turns = [_moves_seen(episode) for episode in episodes]
         if turns == self._turns:
@@ -169,8 +189,11 @@ class Live:
         self._turns = turns
         named = named_sides(self._services, episodes)
         left, right = (compare_view.Side(e, told) for e, told in zip(episodes, named, strict=True))
-        duo = compare_view.Duo(self._comparison, (left, right))
-        return Shown(live=live, turns=compare_view.transcript(duo))
+        kind = self._row.task.kind
+        duo = compare_view.Duo(self._comparison, (left, right), kind=kind)
+        knows = any(episode.collaborator == PERSON for episode in episodes)
+        drawn = pages(self._services, duo, self._row, knows=knows)
+        return Shown(live=live, turns=compare_view.transcript(duo), pages=drawn)
 
 
 def _moves_seen(episode: Episode) -> tuple[int, bool]:

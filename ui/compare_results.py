@@ -28,6 +28,8 @@ def functions(left: Episode, right: Episode, *, times: bool) -> str:
 
 def code_beside(left: str | None, right: str | None) -> str:
     """Both sources, line beside line; lines that the other side does not have are marked."""
+    if left is None and right is None:
+        return notice("No answer", "Neither side gave code.")
     sources = [None if a is None else a[:MAX_SHOWN_CHARS].splitlines() for a in (left, right)]
     rows = _matched(sources[0] or [], sources[1] or [])
     differ = sum(not same for _, _, same in rows)

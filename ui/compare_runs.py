@@ -36,6 +36,7 @@ class Run(NamedTuple):
     stop: Any = SKIP
     again: Any = SKIP
     figures: Any = SKIP
+    known: Any = SKIP
     timer: Any = SKIP
 
 
@@ -52,6 +53,10 @@ class Runs:
         if not self.is_running(plan):
             stop = self._stops[plan] = asyncio.Event()
             self._tasks[plan] = asyncio.create_task(play_both(self.services, plan, stop=stop))
+
+    def plans(self) -> list[tuple[ComparePlan, bool]]:
+        """What was begun here, the newest first, and whether it runs."""
+        return [(plan, self.is_running(plan)) for plan in reversed(list(self._tasks))]
 
     def is_running(self, plan: ComparePlan) -> bool:
         """Whether this process plays it now."""
@@ -112,6 +117,7 @@ async def go_on(runs: Runs, plan: ComparePlan | None) -> Run:
         progress=compare_figures.progress(plan, (None, None), running=True),
         stop=gr.update(value=STOP, visible=True, interactive=True),
         again=gr.update(visible=False),
+        figures="",
         timer=gr.update(active=True),
     )
 
@@ -137,7 +143,7 @@ def open_page(runs: Runs, request: gr.Request) -> Run:
     """The comparison that the address describes."""
     wanted = request.query_params
     if not wanted.get("tasks"):
-        return Run()
+        return Run(known=compare_figures.known(runs.plans()))
     try:
         return _shown(runs, _plan_of(wanted))
     except SweetError as e:
@@ -152,6 +158,7 @@ def close(runs: Runs) -> Run:
         gr.update(visible=True),
         gr.update(visible=False),
         '<span data-address=""></span>',
+        known=compare_figures.known(runs.plans()),
         timer=gr.update(active=False),
     )
 

@@ -42,6 +42,7 @@ class Shown(NamedTuple):
     head: Any = SKIP
     turns: Any = SKIP
     live: Any = SKIP
+    pages: Any = SKIP
     composer: Any = SKIP
     says: Any = SKIP
     send: Any = SKIP
@@ -49,6 +50,7 @@ class Shown(NamedTuple):
     again: Any = SKIP
     finish: Any = SKIP
     result: Any = SKIP
+    alike: Any = SKIP
     reason: Any = SKIP
     ballot: Any = SKIP
     revealed: Any = SKIP
@@ -70,7 +72,7 @@ def shown(
     if due is None:
         both = episodes_of(duels, comparison)
         due = duels.is_running(comparison.id) or any(_can_move(e, row) for e in both)
-    duo = _duo(services, comparison, voter_of(request), is_playing=due)
+    duo = duo_of(services, comparison, voter_of(request), is_playing=due)
     decided = not due and (duo.is_over or bool(duo.failed))
     page = Shown(
         view=CompareView(comparison.id, due),
@@ -78,6 +80,7 @@ def shown(
         stage=gr.update(visible=True),
         head=compare_view.head(duo, row.task),
         turns=compare_view.transcript(duo),
+        pages=pages(services, duo, row, knows=decided or _person_plays(duo)),
         stop=button("Stop", visible=False),
     )
     return page._replace(
@@ -89,7 +92,8 @@ def shown(
 def _playing(duo: Duo, row: TaskRow, *, due: bool, decided: bool) -> dict[str, Any]:
     """What is there to play on with."""
     episodes = [side.episode for side in duo.sides]
-    person = not decided and any(e.collaborator == PERSON for e in episodes)
+    person = not decided and _person_plays(duo)
+    told = person and row.task.kind is TaskKind.BACKEND  # a page that is wanted stands with theirs
     can_send = not due and any(map(waits_for_person, episodes))
     label = "" if due or duo.failed else _again_label(episodes, row)
     return {
@@ -98,13 +102,14 @@ def _playing(duo: Duo, row: TaskRow, *, due: bool, decided: bool) -> dict[str, A
         "send": button(compare_view.send_label(duo), interactive=can_send),
         "again": button(label, visible=bool(label)),
         "finish": button("End both", visible=not decided and not duo.is_over),
-        "aside": gr.update(visible=person and row.hidden is not None),
-        "reference": reference_card(row.hidden, hidden_details(row)) if person else "",
+        "aside": gr.update(visible=told and row.hidden is not None),
+        "reference": reference_card(row.hidden, hidden_details(row)) if told else "",
     }
 
 
 _NOT_ENDED = {
     "result": "",
+    "alike": "",
     "reason": gr.update(visible=False),
     "ballot": "",
     "revealed": "",
@@ -115,11 +120,15 @@ _NOT_ENDED = {
 
 def _ended(services: Services, duo: Duo, row: TaskRow) -> dict[str, Any]:
     """What came of it, the vote, and what follows."""
-    made = compare_view.state(duo) + _made(services, duo, row)
+    made = compare_view.state(duo)
+    if row.task.kind is TaskKind.BACKEND:
+        left, right = (side.episode for side in duo.sides)
+        made += compare_results.functions(left, right, times=duo.shows_figures)
     differ = duo.comparison.left_policy != duo.comparison.right_policy
     on = duo.shows_figures and differ
     return {
         "result": f'<section class="made" aria-label="What they made">{made}</section>',
+        "alike": "",
         "reason": gr.update(visible=not duo.failed and duo.vote is None),
         "ballot": compare_vote.ballot(duo),
         "revealed": compare_vote.revealed(duo),
@@ -128,18 +137,43 @@ def _ended(services: Services, duo: Duo, row: TaskRow) -> dict[str, Any]:
     }
 
 
-def _made(services: Services, duo: Duo, row: TaskRow) -> str:
-    """What both sides made, beside each other."""
-    if row.task.kind is TaskKind.BACKEND:
-        left, right = (side.episode for side in duo.sides)
-        return compare_results.functions(left, right, times=duo.shows_figures)
-    return "".join(
-        designs.panel(services, side.episode, key=f"side-{letter}", label=f"Side {letter}")
+def pages(services: Services, duo: Duo, row: TaskRow, *, knows: bool) -> str:
+    """Both web pages in their versions, live; the wanted one where it may be known. "" for code."""
+    if row.task.kind is not TaskKind.FRONTEND:
+        return ""
+    panels = [
+        designs.panel(
+            services,
+            side.episode,
+            key=f"{duo.comparison.id}-{letter}",
+            label=f"Side {letter}",
+            wanted=knows,
+        )
         for letter, side in zip(compare_view.LETTERS, duo.sides, strict=True)
+    ]
+    target = designs.wanted_alone(services, row.hidden) if knows else ""
+    both = "".join(f'<div class="side">{panel}</div>' for panel in panels)
+    return f'<div class="duo both-pages">{both}</div>{target}' if any(panels) else target
+
+
+def alike(services: Services, duo: Duo) -> str:
+    """How like the wanted page each version of both is; drawing them takes a while."""
+    found = [designs.figures(services, side.episode) for side in duo.sides]
+    if not any(found):
+        return ""
+    return "".join(
+        f'<div class="side"><h4 class="side-mark">Side {letter}</h4>{figures}</div>'
+        for letter, figures in zip(compare_view.LETTERS, found, strict=True)
+        if figures
     )
 
 
-def _duo(services: Services, comparison: Comparison, voter: str, *, is_playing: bool) -> Duo:
+def _person_plays(duo: Duo) -> bool:
+    """Whether a person has, or had, the collaborator's seat."""
+    return any(side.episode.collaborator == PERSON for side in duo.sides)
+
+
+def duo_of(services: Services, comparison: Comparison, voter: str, *, is_playing: bool) -> Duo:
     """The comparison in the eyes of a browser; that a side failed is recorded now."""
     store = services.store
     episodes = [store.episode(comparison.left), store.episode(comparison.right)]
@@ -154,7 +188,8 @@ def _duo(services: Services, comparison: Comparison, voter: str, *, is_playing: 
         Side(e, told, _credit(services, e) if vote else None)
         for e, told in zip(episodes, named, strict=True)
     ]
-    return Duo(comparison, (sides[0], sides[1]), vote, tuple(votes))
+    kind = store.task(comparison.task_id).kind
+    return Duo(comparison, (sides[0], sides[1]), vote, tuple(votes), kind)
 
 
 def _credit(services: Services, episode: Episode) -> EpisodeCredit | None:
@@ -185,7 +220,9 @@ def setup() -> Shown:
         head='<span data-address=""></span>',
         turns="",
         live="",
+        pages="",
         result="",
+        alike="",
         ballot="",
         revealed="",
         reference="",

@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sweet.parsing import page_in
 from sweet.store import Comparison, EpisodeCredit, Vote
-from sweet.types import Episode, Speaker, StopReason, Task, Turn
-from ui.conversation import agent_message, reply_message, speaking, task_card, turn_figures
+from sweet.types import Episode, Speaker, StopReason, Task, TaskKind, Turn
+from ui.conversation import (
+    agent_message,
+    beside_page,
+    reply_message,
+    speaking,
+    task_card,
+    turn_figures,
+)
 from ui.credit import turn_credit
 from ui.format import NA, collaborator_name, esc, notice, pill
 
@@ -41,6 +49,7 @@ class Duo:
     sides: tuple[Side, Side]
     vote: Vote | None = None
     votes: Sequence[Vote] = field(default=())
+    kind: TaskKind = TaskKind.BACKEND
 
     @property
     def shows_names(self) -> bool:
@@ -127,12 +136,20 @@ def _cell(letter: str, body: str) -> str:
 
 
 def _agent(duo: Duo, side: Side, turn: Turn) -> str:
-    of = f" of {side.episode.max_turns}"
+    of, body = f" of {side.episode.max_turns}", _body(duo, turn)
     if not duo.shows_figures:
-        return agent_message(turn, of, "")
+        return agent_message(turn, of, "", "", body)
     credit = side.credit
     below = turn_credit(turn, credit) if credit else f'<p class="meta">advantage {NA}</p>'
-    return agent_message(turn, of, turn_figures(turn), below)
+    return agent_message(turn, of, turn_figures(turn), below, body)
+
+
+def _body(duo: Duo, turn: Turn) -> str:
+    """What was said beside a web page, which is shown live below; "" for every other message."""
+    if duo.kind is TaskKind.BACKEND or page_in(turn.action.raw).html is None:
+        return ""
+    final = pill("open", "Final answer") if turn.action.is_final else ""
+    return f"{beside_page(turn.action)}<p>{pill('none', f'Version {turn.index + 1}')} {final}</p>"
 
 
 def _replies(left: Episode, right: Episode, pair: Sequence[Turn | None]) -> str:
@@ -160,12 +177,17 @@ def _timeless(turn: Turn) -> Turn:
     return Turn(turn.index, turn.action, turn.reply)
 
 
-def live(episodes: Sequence[Episode], speakers: Sequence[Speaker], said: Sequence[str]) -> str:
+def live(
+    episodes: Sequence[Episode],
+    speakers: Sequence[Speaker],
+    said: Sequence[str],
+    kind: TaskKind = TaskKind.BACKEND,
+) -> str:
     """What both sides are saying now, or what is waited for."""
     cells = []
     for letter, episode, speaker, text in zip(LETTERS, episodes, speakers, said, strict=True):
         moving = speaker is not Speaker.NOBODY
-        body = speaking(episode, speaker, text) if moving else _waits(episode)
+        body = speaking(episode, speaker, text, kind) if moving else _waits(episode)
         cells.append(_cell(letter, body))
     return f'<div class="duo live-row">{"".join(cells)}</div>'
 

@@ -57,7 +57,10 @@ def _head(episode: Episode, task: Task, line: Sequence[str]) -> str:
     reward = episode.reward.value if episode.reward else None
     kind, words = outcome(episode.stop_reason, reward, graded=is_graded(episode))
     forked = f"<p class='meta'>Forked from {_links(line)}</p>" if line else ""
-    open_it = f'<a href="./?episode={esc(episode.id)}">Open in Collaborate</a>'
+    open_it = (
+        f'<a href="./?episode={esc(episode.id)}">Open in Collaborate</a> · '
+        f'<a href="compare?one={esc(episode.id)}">Compare with another</a>'
+    )
     return (
         f'<div class="panel"><div class="outcome"><h2>Episode {esc(episode.id)}</h2>'
         f"{pill(kind, words)}</div><p>{esc(task.description)}</p>"
