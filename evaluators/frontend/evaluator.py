@@ -179,8 +179,7 @@ def _evaluation(
     parts = {VISUAL: found.overall, **found.parts()}
     value = found.overall
     if cosine is not None:
-        parts["cosine"] = cosine
-        value = max(0.0, cosine)
+        value = parts["cosine"] = max(0.0, cosine)  # below 0 is as far as can be
     verdict = verdict or (Verdict.PASS if value >= 1 else Verdict.WRONG)
     tests = (TestResult("the page", None, None, verdict, reason=why),) if why else ()
     reward = Reward(value, parts, clip.name if clip else VISUAL)

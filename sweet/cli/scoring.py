@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> Result:
     """A row of {task_index, score, passed, verdict, …} for each answer; printed as they come."""
     kind = TaskKind(args.kind)
     tasks, problems = _tasks(Path(args.tasks), kind)
-    answers = list(_answers(Path(args.answers)))
+    answers = list(read_answers(Path(args.answers)))
     rows = []
     with ExitStack() as opened:
         score_rows = _opened(kind, args.mode, settings_of(args), opened)
@@ -121,7 +121,7 @@ def _hidden(value: object, kind: TaskKind) -> HiddenInfo | None:
     return HiddenInfo(value["ground_truth"], tuple(calls))
 
 
-def _answers(path: Path) -> Iterator[dict[str, object]]:
+def read_answers(path: Path) -> Iterator[Row]:
     """The rows of answers. Raises: TaskDataError naming the line that is none."""
     for line, value in read_values(path):
         if isinstance(value, RowProblem):
