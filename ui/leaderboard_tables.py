@@ -6,7 +6,7 @@ No figure stands without its n; an unknown one reads "n/a". Text is escaped by `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from evaluators.figures import Figure
 from evaluators.preference import Met
@@ -53,6 +53,14 @@ _SHOWS: dict[str, Shows] = {
     "turns": turns,
     "tokens": tokens,
 }
+_WORDS = {
+    "text": "with the words",
+    "task_set": "task set",
+    "task_id": "task",
+    "policy_id": "version",
+    "since": "from",
+    "batch_id": "batch",
+}
 _HEADS = (("policy_id",), ("task_set", "evaluator"), ("n",), *((column,) for column in _SHOWS))
 """The columns of the page; the evaluator stands below the task set."""
 _EXPLAINED = (
@@ -93,12 +101,22 @@ def table(found: Standings, view: BoardView) -> str:
         nothing = _nothing(view)
         return address + nothing + (_framed("", view) if view.paper else "")
     body = "".join(_row(row, view) for row in rows)
-    count = f'<p class="meta" role="status">{len(rows):,} row{"" if len(rows) == 1 else "s"}</p>'
+    words = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}{_only(view)}"
+    count = f'<p class="meta" role="status">{words}</p>'
     return (
         f"{address}{count}{_framed(body, view)}"
         '<details class="explained"><summary>What do these figures mean?</summary>'
         f"{_EXPLAINED}</details>"
     )
+
+
+def _only(view: BoardView) -> str:
+    """What is left out, in words: the filters may be folded away."""
+    asked = {_WORDS.get(name, name): value for name, value in asdict(view.wanted).items() if value}
+    asked |= {"evaluator": view.evaluator} if view.evaluator else {}
+    told = [f"{name} {esc(value)}" for name, value in asked.items()]
+    told += ["votes of who could not know"] if view.blind_only else []
+    return f", only: {', '.join(told)}" if told else ""
 
 
 def _nothing(view: BoardView) -> str:
@@ -178,7 +196,7 @@ def votes(found: Standings) -> str:
     board = found.board
     if not board.people.votes + board.judge.votes:
         return notice(
-            "No vote yet", "Strengths and wins appear with votes on two versions side by side."
+            "No vote yet", "Strengths and wins appear with votes: compare two versions in Compare."
         )
     agreed = figure(board.agreed, share)
     return (

@@ -61,6 +61,15 @@ def test_a_row_leads_to_its_sessions_with_the_filter() -> None:
         assert part in link[1]
 
 
+def test_what_is_left_out_is_said_in_words() -> None:
+    assert text_of(tables.table(found(ROW), BoardView())).startswith("1 row Version")
+    view = BoardView(EpisodeFilter(policy_id="v1", since="2026-01-02"), "clip", blind_only=True)
+    shown = text_of(tables.table(found(ROW), view))
+    assert shown.startswith(
+        "1 row, only: version v1, from 2026-01-02, evaluator clip, votes of who could not know "
+    )
+
+
 def test_the_paper_s_rows_are_beneath_and_marked() -> None:
     assert "SWEET-RL" not in tables.table(found(ROW), BoardView())
     html = tables.table(found(ROW), BoardView(paper=True))
