@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import platform
@@ -18,6 +19,14 @@ from typing import Literal
 
 import httpx
 
+from evaluators.frontend import WeightsMissing, open_clip_model
+from evaluators.frontend.weights import (
+    brings_weights,
+    cached_weights,
+    given_file,
+    how_to_get,
+    hub_files,
+)
 from evaluators.sandbox import Level, probe_levels
 from evaluators.sandbox.levels import LAYERS
 from sweet.browser import chromium_path, rendering_problem
@@ -30,8 +39,7 @@ from sweet.types import Message, Observation, Sampling, TaskKind
 State = Literal["works", "missing", "broken"]
 VLLM_URL = "http://127.0.0.1:8000"  # where `vllm serve` listens by default
 FREE_BYTES = 1 << 30
-CLIP_MODEL = "timm/vit_base_patch32_clip_224.openai"  # open_clip's ViT-B-32 "openai"
-CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+PAGES_PAGE = "docs/frontend.md"
 MODELS_PAGE = "docs/models.md"
 
 
@@ -162,14 +170,27 @@ def _sandbox_level(level: Level) -> Check:
 
 
 def probe_clip() -> Check:
-    """CLIP's weights are in the Hugging Face cache."""
-    from huggingface_hub import try_to_load_from_cache
+    """The configured CLIP model embeds a picture; weights that are not here are not fetched."""
+    name = "clip weights"
+    settings = load_settings().clip
+    otherwise = "until then pages are scored by visual similarity"
+    if not settings.model:
+        return Check(name, "missing", f"SWEET_CLIP__MODEL is empty: {otherwise}")
+    try:
+        if not (brings_weights(settings) or given_file(settings) or cached_weights(settings)):
+            todo = f"{how_to_get(hub_files(settings)[0])}; {otherwise}"
+            return Check(name, "missing", "not in the Hugging Face cache", todo)
+        from PIL import Image
 
-    cached = [try_to_load_from_cache(CLIP_MODEL, file) for file in CLIP_FILES]
-    if found := next((path for path in cached if isinstance(path, str)), None):
-        return Check("clip weights", "works", found)
-    todo = f"`hf download {CLIP_MODEL}`; only the score of web pages needs them"
-    return Check("clip weights", "missing", "not in the Hugging Face cache", todo)
+        white = io.BytesIO()
+        Image.new("RGB", (64, 64), "white").save(white, "PNG")
+        clip = open_clip_model(settings)
+        clip.embeddings([white.getvalue()])
+    except WeightsMissing as e:
+        return Check(name, "missing", str(e), otherwise)
+    except SweetError as e:
+        return Check(name, "broken", str(e), f"correct SWEET_CLIP__…: {PAGES_PAGE}")
+    return Check(name, "works", f"{clip.name} embedded a picture")
 
 
 def probe_vllm() -> Check:

@@ -7,6 +7,7 @@ must learn from them.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -60,17 +61,23 @@ def place(episode: Episode) -> tuple[str, int]:
 
 
 def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """A version's figures over the scored episodes; the others are counted apart, not as 0."""
-    rewards = [e.reward for e in episodes if e.reward is not None]
+    """A version's figures over the scored episodes; the others are counted apart, not as 0.
+
+    Where two evaluators scored them, over those of the one with more.
+    """
+    scored = [e.reward for e in episodes if e.reward is not None]
+    counted = Counter(reward.evaluator for reward in scored)
+    evaluator = max(counted, key=counted.__getitem__, default=None)
+    rewards = [reward for reward in scored if reward.evaluator == evaluator]
     succeeded = sum(reward.value >= 1 for reward in rewards)
-    passed = [p for r in rewards if (p := r.components.get("tests_passed")) is not None]
     return {
         "n": len(rewards),
+        "evaluator": evaluator,
         "unscored": len(episodes) - len(rewards),
         "success_rate": succeeded / len(rewards) if rewards else None,
         "success_ci95": list(wilson_interval(succeeded, len(rewards))) if rewards else None,
         "reward": fmean(reward.value for reward in rewards) if rewards else None,
-        "tests_passed": fmean(passed) if passed else None,
+        **{name: _component(rewards, name) for name in ("tests_passed", "cosine", "visual")},
         "mean_turns": fmean(len(e.turns) for e in episodes) if episodes else None,
     }
 
@@ -105,6 +112,11 @@ def _child(parent: PolicyVersion, folder: str, settings: RoundSettings) -> Polic
     )
 
 
+def _component(rewards: Sequence[Reward], name: str) -> float | None:
+    found = [reward.components[name] for reward in rewards if name in reward.components]
+    return fmean(found) if found else None
+
+
 def _difference(
     parents: Sequence[Episode], children: Sequence[Episode], kind: TaskKind
 ) -> dict[str, Any]:
@@ -116,7 +128,9 @@ def _difference(
     both = [
         worth(child.reward) - worth(parent.reward)
         for parent, child in zip(parents, children, strict=True)
-        if parent.reward is not None and child.reward is not None
+        if parent.reward is not None
+        and child.reward is not None
+        and parent.reward.evaluator == child.reward.evaluator
     ]
     return {
         "compared": len(both),

@@ -57,7 +57,9 @@ RULES: Mapping[TaskKind, PairRule] = MappingProxyType(
 RATED = PairRule(best_only=False)
 """Grades are few and each was thought about: any two that differ."""
 
-_Group = tuple[str, PairSource]  # a task's id, and who judged its episodes
+_Group = tuple[str, PairSource, str]
+"""A task's id, who judged its episodes, and of a web page by which evaluator: a cosine and a
+visual similarity are different scales."""
 
 
 def episode_pairs(
@@ -84,7 +86,7 @@ def possible_pairs(
 ) -> list[PreferencePair]:
     """The same, where none is no error. Raises: TrainingError for a task that is not in `rows`."""
     pairs: list[PreferencePair] = []
-    for (task_id, source), group in _scored(episodes, rows).items():
+    for (task_id, source, _), group in _scored(episodes, rows).items():
         task = rows[task_id].task
         rule = RATED if source is PairSource.HUMAN else rules[task.kind]
         pairs += [_pair(task, *sides) for sides in _sides(group, rule)]
@@ -131,7 +133,9 @@ def _scored(
     _check_known(rows, [e.task_id for e in usable.values()])
     groups: dict[_Group, list[Episode]] = {}
     for episode in usable.values():
-        groups.setdefault((episode.task_id, source_of(episode)), []).append(episode)
+        is_page = rows[episode.task_id].task.kind is TaskKind.FRONTEND
+        scale = episode.reward.evaluator if is_page and episode.reward else ""
+        groups.setdefault((episode.task_id, source_of(episode), scale), []).append(episode)
     return groups
 
 
@@ -173,9 +177,9 @@ def _why_none(given: int, groups: Mapping[_Group, Sequence[Episode]]) -> str:
             f"Too few episodes to learn from: {scored} of {given} have a reward. At least two "
             "scored episodes of the same task are needed; collect more, or score those there are."
         )
-    tasks = {task_id for task_id, _ in groups}
+    tasks = {task_id for task_id, *_ in groups}
     if all(len(group) < 2 for group in groups.values()):
-        judged = "" if len(tasks) == scored else " and judged in the same way (by tests, or rated)"
+        judged = "" if len(tasks) == scored else " and judged in the same way"
         return (
             f"No two of the {scored} scored episodes are of the same task{judged}, so none can be "
             "compared. Collect several episodes for each task."

@@ -71,7 +71,7 @@ def checkpoint(settings: ClipSettings) -> Path:
             return Path(huggingface_hub.hf_hub_download(repo, name))
         except Exception as e:  # whatever its transports raise
             why = f"{type(e).__name__}: {str(e).splitlines()[0]}"
-    raise WeightsMissing(f"The hub gave no weights of {repo} ({why}). {_how_to_get(repo)}")
+    raise WeightsMissing(f"The hub gave no weights of {repo} ({why}). {how_to_get(repo)}.")
 
 
 def cached_weights(settings: ClipSettings) -> Path | None:
@@ -118,18 +118,19 @@ def _check_reachable(repo: str) -> None:
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
-        raise WeightsMissing(f"The hub is switched off (HF_HUB_OFFLINE). {_how_to_get(repo)}")
+        raise WeightsMissing(f"The hub is switched off (HF_HUB_OFFLINE). {how_to_get(repo)}.")
     try:
         httpx.head(constants.ENDPOINT, timeout=REACH_S)
     except httpx.HTTPError as e:
         raise WeightsMissing(
             f"The hub at {constants.ENDPOINT} does not answer ({type(e).__name__}). "
-            f"{_how_to_get(repo)}"
+            f"{how_to_get(repo)}."
         ) from e
 
 
-def _how_to_get(repo: str) -> str:
-    return f"`hf download {repo}` fetches them; or name a file with SWEET_CLIP__WEIGHTS."
+def how_to_get(repo: str) -> str:
+    """What to do for weights that are not here."""
+    return f"`hf download {repo}` fetches them; or name a file with SWEET_CLIP__WEIGHTS"
 
 
 def tag_settings(settings: ClipSettings) -> Mapping[str, Any]:

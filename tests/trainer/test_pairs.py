@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -79,6 +80,17 @@ def test_frontend_takes_every_pair_that_differs_by_a_tenth():
 def test_exactly_a_tenth_is_enough_whatever_floating_point_makes_of_it(step):
     rewards = step / 10, (step + 1) / 10
     assert len(episode_pairs(episodes(*rewards), tasks(FRONTEND))) == 1
+
+
+def test_pages_that_two_evaluators_scored_are_never_compared():
+    good, poor = (Reward(value, {}, "clip:ViT-B-32/openai") for value in (0.9, 0.5))
+    by_clip = [
+        replace(e, evaluation=Evaluation(reward, Verdict.WRONG))
+        for e, reward in zip(episodes(0.0, 0.0), (good, poor), strict=True)
+    ]
+    seen = [replace(e, id=f"v{e.id}") for e in episodes(0.2)]
+    pairs = episode_pairs([*by_clip, *seen], tasks(FRONTEND))
+    assert ids(pairs) == [(by_clip[0].id, by_clip[1].id)]
 
 
 def test_rules_can_be_set():
