@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sweet.errors import ConfigError, SweetError
+from sweet.types import TaskKind
 
 _ROUND = """A round: episodes of the log (and fresh ones, if asked) become a new policy version,
 which is served from now on if it beats its parent on validation tasks. A round that broke off goes
@@ -57,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     round_.set_defaults(run=_round, stopped="--resume ID goes on from its last checkpoint")
     _best_of_options(commands)
     _schedule_options(commands)
-    measure = commands.add_parser("measure", help="the embedded model's figures, for its card")
+    measure = commands.add_parser("measure", help="an embedded model's figures, for its card")
+    measure.add_argument("--kind", choices=tuple(TaskKind), default="backend", help="of tasks")
     measure.add_argument("--model", type=Path, help="a folder; default: the shipped model")
     measure.add_argument("-n", type=int, default=500, help="tasks a figure")
     measure.set_defaults(run=_measure, stopped="nothing of it is kept")
@@ -192,8 +194,10 @@ def _measure(args: argparse.Namespace) -> None:
     import json
 
     from trainer.pretraining.measure import measure_embedded
+    from trainer.pretraining.page_measure import measure_pages
 
-    print(json.dumps(measure_embedded(args.model, args.n), indent=2))
+    measure = measure_embedded if args.kind == TaskKind.BACKEND else measure_pages
+    print(json.dumps(measure(args.model, args.n), indent=2))
 
 
 if __name__ == "__main__":

@@ -174,8 +174,22 @@ def test_an_episode_without_turns_is_refused():
         encode_turns(byte_tokenizer(), START, (), agent_backend.plain)
 
 
-def test_a_kind_of_task_without_a_prompt_is_named():
-    with pytest.raises(TrainingError, match=r"frontend/plain; there are: backend/instructed"):
-        policy_prompt(TaskKind.FRONTEND, "plain")
-    with pytest.raises(TrainingError, match="frontend/instructed"):
-        critic_prompt(TaskKind.FRONTEND, "instructed", HIDDEN)
+def test_a_style_without_a_prompt_is_named():
+    with pytest.raises(TrainingError, match=r"frontend/terse; there are: backend/instructed"):
+        policy_prompt(TaskKind.FRONTEND, "terse")
+    with pytest.raises(TrainingError, match="backend/terse"):
+        critic_prompt(TaskKind.BACKEND, "terse", HIDDEN)
+
+
+@pytest.mark.parametrize("style", ["plain", "instructed"])
+def test_the_critic_of_a_page_reads_the_wanted_one_and_the_policy_does_not(style):
+    seen = Observation(
+        TaskKind.FRONTEND, "a page", (Exchange("<html>a</html>", "Make it blue."),), 5
+    )
+    hidden = HiddenInfo("<html>wanted</html>")
+    critic = critic_prompt(TaskKind.FRONTEND, style, hidden)(seen)
+    policy = policy_prompt(TaskKind.FRONTEND, style)(seen)
+    assert "wanted</html>" in critic[0].content
+    assert not any("wanted</html>" in message.content for message in policy)
+    assert [m.content for m in critic[-2:]] == ["<html>a</html>", "Make it blue."]
+    assert policy[-2:] == critic[-2:]

@@ -27,7 +27,16 @@ from sweet.store import EpisodeStore
 from sweet.tasks.mini_backend import Spec, generate, parse_reference
 from sweet.tasks.mini_families import identifier
 from sweet.tasks.mini_talk import asked, in_words, say, without_notes
-from sweet.types import Engine, Episode, HiddenInfo, Message, Sampling, TaskRow
+from sweet.types import (
+    Collaborator,
+    Engine,
+    Episode,
+    Evaluator,
+    HiddenInfo,
+    Message,
+    Sampling,
+    TaskRow,
+)
 from trainer.pretraining.demonstrations import CAREFUL, dialogue
 
 SEED = 41  # other tasks than the ones in the studio's own sets
@@ -65,22 +74,27 @@ async def _measure(model: Path, n: int) -> dict:
             whole = [e for e, row in zip(episodes, rows, strict=True) if _asked_all(e, row)]
             figures[f"{split}, own episodes in which every detail was asked"] = success(whole)
             answers = await all_told_answers(engine, rows)
-            figures[f"{split}, every detail asked by a careful agent"] = _share(
+            figures[f"{split}, every detail asked by a careful agent"] = share(
                 [is_right(evaluator, row, a) for row, a in zip(rows, answers, strict=True)]
             )
-    figures["plain answers in words never trained on"] = _share(await understood(engine, n))
+    figures["plain answers in words never trained on"] = share(await understood(engine, n))
     engine.close()
     return figures
 
 
 async def play(
-    policy: EnginePolicy, evaluator: BackendEvaluator, rows: Sequence[TaskRow], seed: int
+    policy: EnginePolicy,
+    evaluator: Evaluator | None,
+    rows: Sequence[TaskRow],
+    seed: int,
+    collaborator: Collaborator | None = None,
 ) -> list[Episode]:
-    """One scored episode a task, with the scripted collaborator, in the rows' order."""
+    """An episode a task, scored if by anything; the scripted collaborator plays by default."""
+    person = collaborator or ScriptedCollaborator()
     with tempfile.TemporaryDirectory() as folder:
         store = EpisodeStore.open(Path(folder) / "measure.db")
         store.add_tasks(rows)
-        rollout = Rollout(store, policy, lambda _: ScriptedCollaborator(), evaluator)
+        rollout = Rollout(store, policy, lambda _: person, evaluator)
         todo = assignments(rows, len(rows), seed)
         done = [o async for o in rollout.run(todo, concurrency=CONCURRENCY)]
         store.close()
@@ -91,7 +105,7 @@ def success(episodes: Sequence[Episode]) -> dict:
     """Share of episodes with all tests passed, over those that could be scored."""
     rewards = [e.reward.value for e in episodes if e.reward is not None]
     turns = sum(len(e.turns) for e in episodes) / max(1, len(episodes))
-    figures = _share([r == 1 for r in rewards])
+    figures = share([r == 1 for r in rewards])
     return {**figures, "mean_turns": round(turns, 2), "unscored": len(episodes) - len(rewards)}
 
 
@@ -107,7 +121,8 @@ def _hidden(row: TaskRow) -> HiddenInfo:
     return row.hidden
 
 
-def _share(right: Sequence[bool]) -> dict:
+def share(right: Sequence[bool]) -> dict:
+    """How many, their share of those that are right, and its 95 % interval."""
     if not right:
         return {"n": 0, "share": None, "ci95": None}
     low, high = wilson_interval(sum(right), len(right))

@@ -176,7 +176,7 @@ class _Making:
             edits.append(edit)
             page = edit.page
         if rng.random() < self.style.slip:
-            page = _mutated(page, self.topic, rng)
+            page = mutated(page, self.topic, rng)
         basis: Basis = "guess" if any(edit.is_guess for edit in edits) else "told"
         self._say(draft, noted(edits), page, basis, is_last=is_last)
         return page
@@ -210,11 +210,11 @@ def first_page(wish: Wish, wanted: PageSpec, topic: Topic, rng: random.Random) -
 def _nearly(page: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
     """The page with some things otherwise: a lucky guess, from which details are soon spoken of."""
     for _ in range(rng.randint(1, 8)):
-        page = _mutated(page, topic, rng)
+        page = mutated(page, topic, rng)
     return page
 
 
-def _mutated(page: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
+def mutated(page: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
     """The page with one thing changed at random."""
     luck = rng.random()
     names = page.names

@@ -28,7 +28,9 @@ from trainer.pretraining.page_demonstrations import (
 )
 from trainer.pretraining.rows import Row, encode, pad_rows
 
-SETTINGS = {"context_tokens": 2048, "dialogues": 8, "steps": 6000}
+SETTINGS = {
+    "hidden": 192, "heads": 6, "mlp": 512, "context_tokens": 2048, "dialogues": 8, "steps": 5000,
+}  # fmt: skip
 
 KEPT, CHANGED, GUESSED = 1.0, 3.0, 0.3  # weights in the loss
 HEARD = 0.3  # the person's words, where the page that is wanted was shown
