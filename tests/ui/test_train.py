@@ -31,6 +31,8 @@ SMALL = {
     "LoRA rank": 4,
 }
 """Expert settings that make a round one of seconds."""
+STOPPED = ("collect", "evaluate")
+"""Phases that somebody ends early."""
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +207,45 @@ def test_an_unknown_round_is_said_and_the_keyboard_reaches_everything(
     expect(page.locator("#round h2")).to_have_text("Round r0002")
     expect(page).to_have_url(re.compile(r"round=r0002"))
     visitor.leave()
+
+
+def test_stop_and_keep_ends_a_phase_and_a_version_comes_of_it(
+    studio: Studio, browser: Browser
+) -> None:
+    visitor = Visitor(browser, studio.address)
+    page = visitor.page
+    go_train(visitor)
+    choose(visitor, "Algorithm", "Rejection fine-tuning (rft)")
+    page.get_by_role("spinbutton", name="Fresh episodes").fill("400")
+    page.get_by_role("button", name="Expert settings").click()
+    for label, value in {**SMALL, "Policy epochs": 1, "Validation n": 150}.items():
+        page.get_by_label(re.compile(f"^{label}")).fill(str(value))
+    expect(page.locator("#preview")).to_contain_text(re.compile(r"Fresh, played first\s*400"))
+    visitor.button("Retrain").click()
+    collect, evaluate = (page.locator(f'#round li[data-stage="{s}"]') for s in STOPPED)
+    for stage, least in ((collect, r"^([3-9]\d|\d{3})/400$"), (evaluate, r"^[1-9]\d*/150$")):
+        expect(stage.locator(".count")).to_have_text(re.compile(least), timeout=PATIENCE_MS)
+        expect(visitor.button("Stop and keep")).to_be_enabled()
+        visitor.button("Stop and keep").click()
+        expect(stage).to_contain_text(re.compile("ends with what it has|ended early"))
+        expect(stage).to_contain_text("ended early", timeout=PATIENCE_MS)
+    expect(state(visitor)).to_have_text("✓ done", timeout=PATIENCE_MS)
+    expect(collect.locator(".gave")).to_have_text(re.compile(r"fresh ([3-9]\d|[123]\d\d) "))
+    expect(evaluate.locator(".gave")).to_have_text(re.compile(r"^compared \d+ of 150$"))
+    expect(page.locator("#round .verdict")).to_contain_text("of 150 (ended early, as asked)")
+    hovers_over_a_plot(visitor)
+    visitor.leave()
+
+
+def hovers_over_a_plot(visitor: Visitor) -> None:
+    """Where the pointer is, a plot tells what the update gave."""
+    plot = visitor.page.locator("#plots figure svg").first
+    plot.scroll_into_view_if_needed()
+    expect(plot.locator(".reader")).to_be_hidden()
+    plot.hover()
+    expect(plot.locator(".reader")).to_be_visible()
+    expect(plot.locator(".reader text")).to_have_text(
+        re.compile(r"^update \d+: −?[\d.]+%?, smoothed −?[\d.]+%?$")
+    )
+    visitor.page.mouse.move(0, 0)
+    expect(plot.locator(".reader")).to_be_hidden()
