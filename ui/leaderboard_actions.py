@@ -15,7 +15,7 @@ import gradio as gr
 from sweet.errors import StoreError
 from sweet.services import Services
 from sweet.standings import Standings, standings
-from ui import leaderboard_plots, leaderboard_tables, transfers
+from ui import leaderboard_plots, leaderboard_tables, leaderboard_votes, transfers
 from ui.find import any_of, anybody
 from ui.format import notice
 from ui.session import BOARD_SORTS, BoardView, board_view_of
@@ -96,7 +96,7 @@ def search(
         return Shown()
     if found is None or replace(asks, sort=view.sort, paper=view.paper) != view:
         return _measured(services, asks)
-    return _ordered(asks, found)
+    return _ordered(services, asks, found)
 
 
 def act(services: Services, view: BoardView, found: Standings | None, event: gr.EventData) -> Shown:
@@ -105,7 +105,7 @@ def act(services: Services, view: BoardView, found: Standings | None, event: gr.
     if asked.get("action") != "sort" or asked.get("sort") not in BOARD_SORTS.values():
         return Shown()
     view = replace(view, sort=str(asked["sort"]))
-    return _measured(services, view) if found is None else _ordered(view, found)
+    return _measured(services, view) if found is None else _ordered(services, view, found)
 
 
 def export(services: Services, view: BoardView, found: Standings | None, format_name: str) -> Any:
@@ -121,13 +121,14 @@ def export(services: Services, view: BoardView, found: Standings | None, format_
     return transfers.download(path, f"Download {path.suffix[1:].upper()}")
 
 
-def _ordered(view: BoardView, found: Standings) -> Shown:
+def _ordered(services: Services, view: BoardView, found: Standings) -> Shown:
     """The same figures in another order, or with the paper's rows."""
     found = found.sorted_by(view.sort)
+    versions = [version.id for version in services.policies()]
     return Shown(
         view=view,
         found=found,
-        table=leaderboard_tables.table(found, view),
+        table=leaderboard_tables.table(found, view, versions),
         budgets=leaderboard_plots.by_budget(found),
         sort=view.sort,
         file=gr.update(visible=False),
@@ -136,8 +137,8 @@ def _ordered(view: BoardView, found: Standings) -> Shown:
 
 def _measured(services: Services, view: BoardView) -> Shown:
     found = _standings(services, view)
-    return _ordered(view, found)._replace(
-        votes=leaderboard_tables.votes(found),
+    return _ordered(services, view, found)._replace(
+        votes=leaderboard_votes.votes(found),
         rounds=leaderboard_plots.over_rounds(found.rounds),
     )
 

@@ -1,4 +1,4 @@
-"""The leaderboard → HTML tables: versions, the paper's rows, what was voted.
+"""The leaderboard → an HTML table: versions, and the paper's rows beneath.
 
 No figure stands without its n; an unknown one reads "n/a". Text is escaped by `ui.format` alone.
 """
@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 from evaluators.figures import Figure
-from evaluators.preference import Met
-from sweet.leaderboard import Opinions, Row
+from sweet.leaderboard import Row
 from sweet.standings import Standings, paper_rows
-from ui.format import NA, esc, notice, pill
+from ui.format import NA, esc, notice
 from ui.session import BOARD_COLUMNS, BoardView, LogView
 
 Shows = Callable[[float], str]
@@ -36,11 +35,6 @@ def turns(value: float) -> str:
 def tokens(value: float) -> str:
     """A mean number of tokens."""
     return f"{value:,.0f}"
-
-
-def strength(value: float) -> str:
-    """A log-strength."""
-    return f"{value:+.2f}".replace("-", "−")
 
 
 _SHOWS: dict[str, Shows] = {
@@ -68,7 +62,7 @@ _EXPLAINED = (
     "never put together. Only a version’s own scored work counts. n is of how many a figure is; "
     "below it is its 95 % interval.</p>"
     "<p><b>Success</b>: all tests passed, of backend tasks (Wilson interval). <b>Win rate</b>: "
-    "people’s votes against all other versions, a tie as half a win; <b>Judge’s</b>: the same of "
+    "people’s votes against all other versions, a tie as half a win; <b>judge</b>: the same of "
     "the judge’s verdicts. <b>Cosine</b>, <b>Visual</b>: similarity to the page that was wanted. "
     "<b>Tokens</b>: read and written by the agent in an episode, over the episodes where all are "
     "known. Their intervals are bootstraps of the mean.</p>"
@@ -93,18 +87,23 @@ def ends(found: Figure, shows: Shows) -> str:
     return f"[{shows(found.low)}, {shows(found.high)}]"
 
 
-def table(found: Standings, view: BoardView) -> str:
-    """All versions as a table that can be sorted, the paper's rows beneath if asked for."""
+def table(found: Standings, view: BoardView, versions: Sequence[str] = ()) -> str:
+    """All versions as a table that can be sorted, the paper's rows beneath if asked for.
+
+    Of `versions` those are named that have no row, where no filter has left them out.
+    """
     address = f'<span data-address="{esc(view.query)}"></span>'
     rows = found.board.rows
     if not rows:
         nothing = _nothing(view)
         return address + nothing + (_framed("", view) if view.paper else "")
+    seen = {row.policy_id for row in rows}
+    unseen = [name for name in versions if name not in seen] if _has_no_filter(view) else []
     body = "".join(_row(row, view) for row in rows)
     words = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}{_only(view)}"
     count = f'<p class="meta" role="status">{words}</p>'
     return (
-        f"{address}{count}{_framed(body, view)}"
+        f"{address}{count}{_framed(body, view)}{_unseen(unseen)}"
         '<details class="explained"><summary>What do these figures mean?</summary>'
         f"{_EXPLAINED}</details>"
     )
@@ -119,8 +118,19 @@ def _only(view: BoardView) -> str:
     return f", only: {', '.join(told)}" if told else ""
 
 
+def _has_no_filter(view: BoardView) -> bool:
+    return view.wanted == BoardView().wanted and not view.evaluator
+
+
+def _unseen(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    told = ", ".join(map(esc, names))
+    return f'<p class="meta">Without a scored episode or a vote: {told}</p>'
+
+
 def _nothing(view: BoardView) -> str:
-    if view.wanted != BoardView().wanted or view.evaluator:
+    if not _has_no_filter(view):
         return notice("Nothing matches", "Change or clear the filters.")
     return notice(
         "Nothing to rank yet",
@@ -188,99 +198,4 @@ def _paper() -> str:
         '(arXiv:2503.15478), <strong>not measured here</strong> <span class="meta">other models, '
         "ColBench’s own tasks; n is its number of test tasks, win rates are against GPT-4o’s "
         f"pages, and it gives no intervals</span></th></tr>{body}</tbody>"
-    )
-
-
-def votes(found: Standings) -> str:
-    """What people and the judge voted: strengths, who beat whom, sides, agreement."""
-    board = found.board
-    if not board.people.votes + board.judge.votes:
-        return notice(
-            "No vote yet", "Strengths and wins appear with votes: compare two versions in Compare."
-        )
-    agreed = figure(board.agreed, share)
-    return (
-        _opinions("People", board.people)
-        + _opinions("The judge", board.judge)
-        + f'<p class="agreed">The judge and people gave the same verdict: {agreed} '
-        '<span class="meta">of the pairs of a person’s and a judge’s vote on the same '
-        "comparison</span></p>"
-    )
-
-
-def _opinions(who: str, said: Opinions) -> str:
-    if not said.votes:
-        return f'<section class="votes"><h3>{who}</h3><p>No vote yet: {NA}</p></section>'
-    s = "" if said.votes == 1 else "s"
-    return (
-        f'<section class="votes"><h3>{who} <span class="meta">{said.votes:,} vote{s}</span></h3>'
-        f'<div class="two">{_strengths(who, said)}{_matrix(who, said)}</div>'
-        f"<p>{_sides(said.left_side)}</p></section>"
-    )
-
-
-def _ranked(said: Opinions) -> list[str]:
-    """Everybody who met others, the strongest first, those without a strength last."""
-
-    def key(name: str) -> tuple[bool, float, str]:
-        value = said.strengths[name].value
-        return value is None, -(value or 0.0), name
-
-    return sorted(said.strengths, key=key)
-
-
-def _strengths(who: str, said: Opinions) -> str:
-    if not said.strengths:
-        return "<p>Only votes on a version against itself: they say nothing about it.</p>"
-    rows = "".join(
-        f'<tr><th scope="row">{esc(name)}</th><td data-label="Strength">'
-        f"{figure(said.strengths[name], strength)}</td></tr>"
-        for name in _ranked(said)
-    )
-    return (
-        '<div class="scroll"><table class="compared"><caption>Bradley-Terry strength: log of the '
-        "odds against the mean of all, with 95 % interval. n/a: never lost, never won, or never "
-        f'met the others.</caption><thead><tr><th scope="col">Version</th><th scope="col">Strength'
-        f"</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _matrix(who: str, said: Opinions) -> str:
-    names = _ranked(said)
-    if not names:
-        return ""
-    head = "".join(f'<th scope="col">{esc(name)}</th>' for name in names)
-    rows = "".join(_matrix_row(first, names, said) for first in names)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Pairwise wins, {who.lower()}">'
-        '<table class="compared matrix"><caption>Wins – ties – losses of the row against the '
-        "column, and the row’s share of the points</caption><thead><tr>"
-        f'<th scope="col">Version</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
-
-
-def _matrix_row(first: str, names: Sequence[str], said: Opinions) -> str:
-    cells = []
-    for second in names:
-        met = said.wins.get((first, second), Met())
-        if first == second:
-            cells.append('<td class="self" aria-label="itself">·</td>')
-            continue
-        counts = f"{met.wins:,} – {met.ties:,} – {met.losses:,}"
-        counts = f'<span class="counts">{counts}</span> ' if met.n else ""
-        label = f"against {esc(second)}"
-        cells.append(f'<td data-label="{label}">{counts}{figure(met.win_rate, share)}</td>')
-    return f'<tr><th scope="row">{esc(first)}</th>{"".join(cells)}</tr>'
-
-
-def _sides(left: Figure) -> str:
-    """Whether the side decided, not the answer."""
-    shown = f"The left side won {figure(left, share)} of the decided votes"
-    if left.value is None or left.low is None or left.high is None:
-        return f"Side check: {NA}, no vote was decided."
-    if left.low <= 0.5 <= left.high:
-        return f"{shown}: {pill('pass', '✓ no sign that the side decides')}"
-    side = "left" if left.value > 0.5 else "right"
-    return (
-        f"{shown}: {pill('wrong', f'! the {side} side wins too often')} Read the votes with care."
     )

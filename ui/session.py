@@ -54,7 +54,7 @@ BOARD_COLUMNS = {
     "cosine": "Cosine",
     "visual": "Visual",
     "win_rate": "Win rate",
-    "judge_win_rate": "Judge’s",
+    "judge_win_rate": "Win rate, judge",
     "turns": "Turns",
     "tokens": "Tokens",
 }

@@ -24,6 +24,7 @@ from tests.sweet.test_leaderboard import played, voted
 from ui import leaderboard_actions as actions
 from ui import leaderboard_plots as plots
 from ui import leaderboard_tables as tables
+from ui import leaderboard_votes as votes
 from ui.session import BOARD_SORTS, BoardView, board_view_of
 
 BAD = "<img src=x onerror=window.hit=1>"
@@ -48,7 +49,7 @@ def test_no_figure_stands_without_its_n_and_its_interval() -> None:
     assert "75.0% n = 4 [30.1%, 95.4%]" in shown
     assert "2.50 n = 4 [2.00, 3.00]" in shown
     assert tables.figure(NONE, tables.share) == "n/a"
-    assert text_of(tables.figure(Figure(None, None, None, 5), tables.strength)) == "n/a n = 5"
+    assert text_of(tables.figure(Figure(None, None, None, 5), votes.strength)) == "n/a n = 5"
     assert text_of(tables.figure(Figure(3.0, None, None, 1), tables.turns)) == "3.00 n = 1 [n/a]"
 
 
@@ -70,6 +71,13 @@ def test_what_is_left_out_is_said_in_words() -> None:
     )
 
 
+def test_versions_without_a_row_are_named_where_no_filter_left_them_out() -> None:
+    shown = text_of(tables.table(found(ROW), BoardView(), ["v1", "v2", BAD]))
+    assert "Without a scored episode or a vote: v2, &lt;img" in shown
+    filtered = tables.table(found(ROW), BoardView(EpisodeFilter(policy_id="v1")), ["v1", "v2"])
+    assert "Without" not in filtered and "Without" not in tables.table(found(ROW), BoardView())
+
+
 def test_the_paper_s_rows_are_beneath_and_marked() -> None:
     assert "SWEET-RL" not in tables.table(found(ROW), BoardView())
     html = tables.table(found(ROW), BoardView(paper=True))
@@ -86,7 +94,7 @@ def test_an_empty_board_says_how_it_fills_or_what_to_clear() -> None:
     assert "Clear" not in tables.table(found(), BoardView())
     assert "clear the filters" in tables.table(found(), BoardView(EpisodeFilter(task_set="x")))
     assert "clear the filters" in tables.table(found(), BoardView(evaluator="clip"))
-    assert "No vote yet" in tables.votes(found())
+    assert "No vote yet" in votes.votes(found())
     assert "No round yet" in plots.over_rounds(())
     assert "No turn budget yet" in plots.by_budget(found())
 
@@ -98,14 +106,14 @@ def test_an_empty_board_says_how_it_fills_or_what_to_clear() -> None:
 )  # fmt: skip
 def test_whether_the_side_decided_is_said(left: int, right: int, told: str) -> None:
     said = Opinions(left + right + 1, {"v1": NONE}, {}, side_bias(left, right))
-    assert told in text_of(tables.votes(found(people=said)))
+    assert told in text_of(votes.votes(found(people=said)))
 
 
 def test_pairwise_wins_are_read_row_against_column() -> None:
     wins = matrix([("v1", "v2", 1.0), ("v1", "v2", 1.0), ("v1", "v2", 0.5), ("v2", "v3", 1.0)])
     strengths = {"v1": Figure(0.7, -0.1, 1.5, 3), "v2": Figure(-0.7, -1.5, 0.1, 4),
                  "v3": Figure(None, None, None, 1)}  # fmt: skip
-    shown = text_of(tables.votes(found(people=Opinions(4, strengths, wins, side_bias(2, 1)))))
+    shown = text_of(votes.votes(found(people=Opinions(4, strengths, wins, side_bias(2, 1)))))
     assert "v1 +0.70 n = 3 [−0.10, +1.50] v2 −0.70" in shown
     assert "v3 n/a n = 1" in shown
     assert "v1 · 2 – 1 – 0 83.3% n = 3" in shown
@@ -156,7 +164,7 @@ def test_nothing_of_a_version_becomes_markup() -> None:
     html = "".join(
         [
             tables.table(standing, BoardView(EpisodeFilter(text=BAD), BAD)),
-            tables.votes(standing),
+            votes.votes(standing),
             plots.over_rounds(points),
             plots.by_budget(standing),
         ]
@@ -203,6 +211,7 @@ def opened(services: Services, **query: str) -> actions.Shown:
 def test_a_head_sorts_what_was_measured_without_measuring_again(services: Services) -> None:
     page = opened(services)
     assert order(page.table) == ["high", "low"]
+    assert "Without a scored episode or a vote: embedded" in page.table
     played(services.store, "later", 1.0, task_id="task-1")
     event = gr.EventData(None, {"action": "sort", "sort": "success asc"})
     shown = actions.act(services, page.view, page.found, event)
@@ -266,8 +275,8 @@ def test_an_export_is_of_what_is_shown(services: Services) -> None:
     table = list(csv.DictReader(files[actions.TABLE].open(newline="")))
     assert [line["policy_id"] for line in table][:2] == ["low", "high"]
     assert len(table) == 2 + 17
-    votes = list(csv.DictReader(files[actions.SAID].open(newline="")))
-    assert ("high", "low", "1") in {(v["first"], v["second"], v["wins"]) for v in votes}
+    cast = list(csv.DictReader(files[actions.SAID].open(newline="")))
+    assert ("high", "low", "1") in {(v["first"], v["second"], v["wins"]) for v in cast}
     whole = json.loads(files[actions.ALL].read_text())
     assert [row["policy_id"] for row in whole["rows"]] == ["low", "high"]
     assert (whole["people"]["votes"], len(whole["paper"])) == (1, 17)
