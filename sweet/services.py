@@ -46,7 +46,7 @@ from sweet.types import (
 OWN = "own"
 MINI_SIZES = {"train": 500, "validation": 300, "test": 500, "families": 100}
 MINI_SEED = 1
-SCORED_SETS = tuple(name for name in mini.SETS if name.startswith(mini_backend.SOURCE + "/"))
+MADE_AT_START = tuple(name for name in mini.SETS if name.startswith(mini_backend.SOURCE + "/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Services(Collaborators):
         here = [found.name for found in self.store.task_sets()]
         return [*here, *(name for name in mini.SETS if name not in here)]
 
-    def ensure_mini_tasks(self, names: Iterable[str] = SCORED_SETS) -> None:
+    def ensure_mini_tasks(self, names: Iterable[str] = MADE_AT_START) -> None:
         """Make these of ColBench-Mini's sets, where the store does not have them yet.
 
         By default those of functions: web pages are made when their set is asked for.
@@ -256,11 +256,11 @@ class Services(Collaborators):
         self.store.add_tasks(found.rows)
         return found
 
-    def own_task(self, description: str) -> TaskRow:
+    def own_task(self, description: str, kind: TaskKind = TaskKind.BACKEND) -> TaskRow:
         """A person's own task, in the store: a description, no reference, no tests."""
         if not description.strip():
-            raise TaskDataError("The task has no description. Say what the function should do.")
-        task = Task(f"own-{uuid.uuid4().hex[:12]}", TaskKind.BACKEND, description.strip(), OWN, OWN)
+            raise TaskDataError("The task has no description. Say what you want to have made.")
+        task = Task(f"own-{uuid.uuid4().hex[:12]}", kind, description.strip(), OWN, OWN)
         row = TaskRow(task, None)
         self.store.add_tasks([row])
         return row

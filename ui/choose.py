@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from sweet.engines import EMBEDDED_DIRS
+from sweet.errors import SweetError
+from sweet.registry import plays
 from sweet.services import PERSON, Services
-from sweet.settings import EMBEDDED_MODEL
+from sweet.settings import EMBEDDED_WEIGHTS
 from sweet.store import TaskSet
 from sweet.tasks import mini, mini_backend
-from sweet.types import Task, TaskRow
+from sweet.types import Task, TaskKind, TaskRow
 from ui.conversation import task_card
 from ui.format import collaborator_name, notice
 from ui.wire import SKIP
@@ -114,13 +117,26 @@ def _chosen(services: Services, row: TaskRow, policy_id: str | None) -> Choice:
 
 
 def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) -> str:
-    embedded = (policy_id or services.default_policy()) == EMBEDDED_MODEL
-    if not embedded or task.source == mini_backend.SOURCE:
+    """Why a version can't know such a task; "" where it may."""
+    try:
+        version = services.registry.version(policy_id or services.default_policy())
+    except SweetError as e:
+        return notice("This version can't be had", str(e), "error")
+    if not plays(version, task.kind):
+        what = "functions" if task.kind is TaskKind.FRONTEND else "web pages"
+        return notice(
+            "This version will not manage this task",
+            f"It was trained to make {what}. Choose another policy.",
+        )
+    if version.base_model not in EMBEDDED_WEIGHTS.values():
         return ""
-    return notice(
-        "The embedded model will not manage this task",
-        "It knows only ColBench-Mini. Choose another policy, or connect a real model.",
-    )
+    if not EMBEDDED_DIRS[EMBEDDED_WEIGHTS[task.kind]].is_dir():
+        hint = "It does not draw web pages. Choose another policy, or connect a real model."
+    elif task.source in mini.GENERATORS:
+        return ""
+    else:
+        hint = "It knows only ColBench-Mini. Choose another policy, or connect a real model."
+    return notice("The embedded model will not manage this task", hint)
 
 
 def _seat_name(name: str) -> str:

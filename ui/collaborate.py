@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from sweet.services import Services
+from sweet.types import TaskKind
 from ui import choose, play
 from ui.session import Seat
 from ui.theme import BIND, FOLLOW, lead, markup
@@ -41,6 +42,7 @@ class Chooser:
     collaborator: gr.Radio
     policy: gr.Dropdown
     begin: gr.Button
+    own_kind: gr.Radio
     own: gr.Textbox
     own_policy: gr.Dropdown
     begin_own: gr.Button
@@ -91,9 +93,12 @@ def _chooser() -> Chooser:
                 policy = gr.Dropdown(label="Policy version", choices=[], scale=2, min_width=200)
             begin = gr.Button("Start", variant="primary", elem_classes="begin")
         with gr.Tab("Your own task", id="own"):
+            own_kind = gr.Radio(
+                label="What is made", choices=play.OWN_KINDS, value=TaskKind.BACKEND.value
+            )
             own = gr.Textbox(
-                label="What should the function do?",
-                info="There are no tests for it: at the end you grade the result yourself.",
+                label="What do you want?",
+                info="Nothing scores it: at the end you grade the result yourself.",
                 placeholder="A function that … Its signature is: def name(argument)",
                 lines=4,
                 max_length=play.MAX_TEXT_CHARS,
@@ -102,7 +107,7 @@ def _chooser() -> Chooser:
             begin_own = gr.Button("Start with your task", variant="primary", elem_classes="begin")
     return Chooser(
         task_set, search, surprise, task, found, card, collaborator, policy, begin,
-        own, own_policy, begin_own,
+        own_kind, own, own_policy, begin_own,
     )  # fmt: skip
 
 
@@ -165,7 +170,9 @@ def _wire_play(
     moves = [
         demo.load(bound(play.open_page, services), None, **quiet),
         c.begin.click(bound(play.start, services), [c.task, c.collaborator, c.policy], **quiet),
-        c.begin_own.click(bound(play.start_own, services), [c.own, c.own_policy], **quiet),
+        c.begin_own.click(
+            bound(play.start_own, services), [c.own_kind, c.own, c.own_policy], **quiet
+        ),
         says.submit(send, [seat, says], **quiet),
         parts["send"].click(send, [seat, says], **quiet),
         parts["again"].click(bound(play.again, services), [seat], **quiet),

@@ -32,6 +32,7 @@ _PLACEHOLDERS = {
     TaskKind.BACKEND: "Answer in a sentence or two; Enter sends",
     TaskKind.FRONTEND: "Say what differs from the page you want; Enter sends",
 }
+OWN_KINDS = [("Python function", TaskKind.BACKEND.value), ("Web page", TaskKind.FRONTEND.value)]
 _SCORABLE = (StopReason.ANSWERED, StopReason.TURN_LIMIT)
 
 
@@ -91,9 +92,13 @@ def start(
     return _begun(services, row, name, policy_id)
 
 
-def start_own(services: Services, description: str, policy_id: str | None) -> Shown:
+def start_own(
+    services: Services, kind: str | None, description: str, policy_id: str | None
+) -> Shown:
     """A new episode on the person's own task."""
-    return _begun(services, services.own_task(description[:MAX_TEXT_CHARS]), PERSON, policy_id)
+    what = TaskKind.FRONTEND if kind == TaskKind.FRONTEND else TaskKind.BACKEND
+    row = services.own_task(description[:MAX_TEXT_CHARS], what)
+    return _begun(services, row, PERSON, policy_id)
 
 
 # Playing

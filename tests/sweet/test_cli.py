@@ -15,7 +15,7 @@ import pytest
 
 from sweet.cli import main, parser
 from sweet.probes import Check
-from sweet.services import MINI_SEED, MINI_SIZES, SCORED_SETS
+from sweet.services import MADE_AT_START, MINI_SEED, MINI_SIZES
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK, EpisodeFilter, TaskRow
@@ -167,7 +167,7 @@ def test_tasks_are_made_into_the_store_and_listed(run: Run, data: Path) -> None:
     assert [run(*make, seed)[1]["added"] for seed in (98, 99, 99)] == [5, 5, 0]
     code, sets, _ = run("tasks", "list")
     counts = {s["tasks"]: s["n"] for s in sets}
-    assert code == 0 and set(counts) == set(SCORED_SETS)
+    assert code == 0 and set(counts) == set(MADE_AT_START)
     assert counts["mini-backend/families"] == MINI_SIZES["families"] + 10
     with EpisodeStore.open(data / "sweet.db") as store:  # a set begins alike on every machine
         first = store.tasks("mini-backend", "families", limit=1)[0]

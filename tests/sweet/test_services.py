@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sweet.errors import ConfigError, PolicyError, StoreError, TaskDataError
-from sweet.services import PERSON, SCORED_SETS, BatchPlan, Services
+from sweet.services import MADE_AT_START, PERSON, BatchPlan, Services
 from sweet.settings import ModelSettings, Settings, SimulatorSettings
 from sweet.store import BatchState
 from sweet.tasks import colbench, mini_backend
@@ -150,11 +150,11 @@ def test_a_collaborator_that_cannot_play_is_refused_with_what_to_do(services: Se
 def test_mini_sets_are_made_once(services: Services) -> None:
     services.ensure_mini_tasks()
     sets = {s.name: s.count for s in services.store.task_sets()}
-    assert set(sets) == set(SCORED_SETS)
+    assert set(sets) == set(MADE_AT_START)
     services.ensure_mini_tasks()
     assert {s.name: s.count for s in services.store.task_sets()} == sets
     services.ensure_mini_tasks(["mini-frontend/test"])
-    assert {s.name for s in services.store.task_sets()} == {*SCORED_SETS, "mini-frontend/test"}
+    assert {s.name for s in services.store.task_sets()} == {*MADE_AT_START, "mini-frontend/test"}
     rows = services.task_rows("mini-backend/families")
     assert len(rows) == sets["mini-backend/families"]
     assert all(row.hidden and row.hidden.test_calls for row in rows)

@@ -192,7 +192,7 @@ class Visitor:
         """Start an episode on an own task."""
         self.go()
         self.page.get_by_role("tab", name="Your own task").click()
-        self.page.get_by_label("What should the function do?").fill(description)
+        self.page.get_by_label("What do you want?").fill(description)
         self.button("Start with your task").click()
         expect(self.page.locator("#stage .task")).to_be_visible()
 

@@ -243,7 +243,7 @@ def test_an_own_task_has_no_tests_and_is_rated(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     says(monkeypatch, ANSWER)
-    seat = play.start_own(services, "Add five. def f(x)", "embedded").seat
+    seat = play.start_own(services, "backend", "Add five. def f(x)", "embedded").seat
     shown = spoken(services, seat)[-1]
     assert "your word counts" in shown.result
     assert "Tests" not in shown.result
@@ -253,7 +253,7 @@ def test_an_own_task_has_no_tests_and_is_rated(
 
 def test_an_own_task_needs_a_description(services: Services) -> None:
     with pytest.raises(TaskDataError, match="no description"):
-        play.start_own(services, "  ", "embedded")
+        play.start_own(services, "backend", "  ", "embedded")
 
 
 def test_ending_and_going_on(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@
   const show = (root, change = {}) => {
     const versions = all(root, "[data-version]");
     const before = state(root);
-    const now = { view: "preview", width: 1280, at: versions.length, ...before, ...change };
+    const now = { view: "preview", width: innerWidth < 640 ? 375 : 1280, at: versions.length, ...before, ...change };
     if (before && before.count !== versions.length) now.at = versions.length;
     now.count = versions.length;
     now.at = Math.min(Math.max(1, now.at), Math.max(1, versions.length));
