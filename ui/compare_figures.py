@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -94,11 +95,12 @@ def _time(batch: Batch) -> str:
 
 def _command(plan: ComparePlan) -> str:
     """The command that does the same without the page."""
-    who = f" --collaborator {plan.collaborator}" if plan.collaborator else ""
-    command = (
-        f"python -m sweet compare {plan.first} {plan.second} --tasks {plan.tasks} -n {plan.n}"
-        f"{who} --concurrency {plan.concurrency} --seed {plan.seed}"
-    )
+    words = [
+        *("python", "-m", "sweet", "compare", plan.first, plan.second, "--tasks", plan.tasks),
+        *("-n", str(plan.n), "--concurrency", str(plan.concurrency), "--seed", str(plan.seed)),
+        *(("--collaborator", plan.collaborator) if plan.collaborator else ()),
+    ]
+    command = shlex.join(words)
     return (
         "<details><summary>The same from the command line</summary>"
         '<div class="code"><button type="button" class="copy" data-action="copy">Copy</button>'

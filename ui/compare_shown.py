@@ -183,7 +183,9 @@ def duo_of(services: Services, comparison: Comparison, voter: str, *, is_playing
     if failed and not is_playing and not any(v.choice is Choice.FAILED for v in votes):
         record = (comparison.id, Choice.FAILED, STUDIO)
         votes.append(store.vote(*record, side_named=any(named)))
-    vote = next((v for v in votes if v.voter == voter or v.choice is Choice.FAILED), None)
+    vote = next((v for v in votes if v.voter == voter), None)
+    if failed:  # one that was taken up again since, and did not fail, is voted on
+        vote = vote or next((v for v in votes if v.choice is Choice.FAILED), None)
     sides = [
         Side(e, told, _credit(services, e) if vote else None)
         for e, told in zip(episodes, named, strict=True)

@@ -231,6 +231,18 @@ def test_a_failing_side_is_recorded_and_not_voted_on(studio: Studio, duels: Duel
     assert len(studio.store.votes(str(view.comparison_id))) == 1
 
 
+def test_a_failed_side_that_was_taken_up_again_is_voted_on(studio: Studio, duels: Duels) -> None:
+    studio.versions(v0001=[RIGHT], v0002=[PolicyError("HTTP 503"), WRONG])
+    view = begin(duels)
+    run(duels, view)
+    failed = by_name(studio, view)["v0002"]
+    studio.store.reopen(failed.id)
+    page = run(duels, CompareView(view.comparison_id, True))[-1]
+    assert page.ballot.count("data-press") == 5
+    assert "v0002" not in whole(page)
+    assert "Your vote: B is better" in vote(duels, view, "right").ballot
+
+
 def test_a_version_that_is_gone_is_a_failed_side(studio: Studio, duels: Duels) -> None:
     studio.versions(v0001=["How much?"], v0002=["How many?"])
     view = begin(duels)

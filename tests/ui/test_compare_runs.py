@@ -179,6 +179,12 @@ def test_a_single_pair_has_no_interval(studio, tasks) -> None:
     assert "n/a" in figures
 
 
+def test_the_command_to_copy_is_one_command_whatever_the_link_says(studio, tasks) -> None:
+    query = {"tasks": tasks, "first": "$(id)", "second": "a; id", "n": "1"}
+    page = open_link(Runs(studio), query)
+    assert "compare &#x27;$(id)&#x27; &#x27;a; id&#x27; --tasks" in page.progress
+
+
 def test_a_plan_goes_through_a_link_unchanged(studio, tasks) -> None:
     plan = ComparePlan(tasks, "a b&c", "ü", 7, "llm:x/y", 3, 9)
     query = {k: v[0] for k, v in parse_qs(compare_figures.query_of(plan), True).items()}
