@@ -1,6 +1,5 @@
 /* A plot tells the values under the pointer: a line at the nearest update, and what it gave. */
 (() => {
-  const ROOM = 190; // of the words, in the drawing's own units
   let read = null;
   const clear = () => {
     read?.setAttribute("visibility", "hidden");
@@ -27,10 +26,11 @@
     reader.querySelector("line").setAttribute("x2", x);
     reader.querySelector("circle").setAttribute("cx", x);
     reader.querySelector("circle").setAttribute("cy", raw[at].y);
-    const words = reader.querySelector("text"), isLeft = x + ROOM < width;
+    const words = reader.querySelector("text");
     words.textContent = `update ${step}: ${value}, smoothed ${smooth}`;
-    words.setAttribute("x", isLeft ? x + 6 : x - 6);
-    words.setAttribute("text-anchor", isLeft ? "start" : "end");
+    const length = words.getComputedTextLength();
+    const beside = x + 6 + length < width ? x + 6 : Math.max(0, x - 6 - length);
+    words.setAttribute("x", beside);
     reader.setAttribute("visibility", "visible");
   };
   for (const name of ["pointermove", "pointerover", "pointerdown"]) {
