@@ -197,7 +197,7 @@ def _pairs(text: str) -> Counter[str]:
 
 
 def _counts(bag: Counter[str], known: dict[str, int]) -> np.ndarray:
-    counts = np.zeros(len(known), dtype=np.int32)
+    counts: np.ndarray = np.zeros(len(known), dtype=np.int32)
     for pair, count in bag.items():
         counts[known[pair]] = count
     return counts
@@ -225,7 +225,7 @@ def _augment(
     """Give one more row a column, along the shortest path; prices stay those of an optimum."""
     far = np.full(len(owner), np.inf)
     came_from = np.full(len(owner), -1)
-    done = np.zeros(len(owner), dtype=bool)
+    done: np.ndarray = np.zeros(len(owner), dtype=bool)
     reached, at, last = 0.0, row, -1
     while True:
         way = reached + cost[at] - of_rows[at] - of_columns

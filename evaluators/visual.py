@@ -68,7 +68,7 @@ def similarity(one: Rendering, other: Rendering) -> Similarity:
     """How alike the two pages look; the order does not matter."""
     one, other = sorted((one, other), key=lambda drawn: (len(drawn.boxes), repr(drawn.boxes)))
     first, second = page_of(one), page_of(other)
-    behind = _color_likeness([first.background], [second.background])[0]
+    behind = float(_color_likeness([first.background], [second.background])[0])
     if not first.blocks and not second.blocks:
         return Similarity(_share(behind), 1.0, 1.0, 1.0, _share(behind), 1.0, 1.0)
     pairs = matched(first, second)

@@ -190,7 +190,7 @@ def _with_interval(name: str, figure: Figure) -> dict[str, object]:
 
 def _against(met: Met) -> dict[str, object]:
     rate = met.win_rate
-    value = {"win_rate": _rounded(rate.value), "win_ci95": _interval(rate)}
+    value: dict[str, object] = {"win_rate": _rounded(rate.value), "win_ci95": _interval(rate)}
     return value | {"wins": met.wins, "ties": met.ties, "losses": met.losses}
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evaluators.backend import BackendEvaluator
+from evaluators.backend import BackendEvaluator, Mode
 from evaluators.frontend import FrontendEvaluator, open_clip_model
 from evaluators.render import Renderer
 from evaluators.sandbox import Sandbox
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Result:
     return Result(rows, "")
 
 
-def _opened(kind: TaskKind, mode: str, settings: Settings, opened: ExitStack) -> ScoreRows:
+def _opened(kind: TaskKind, mode: Mode, settings: Settings, opened: ExitStack) -> ScoreRows:
     """What scores answers; `opened` closes it. Raises: SweetError where it can't be had."""
     if kind is TaskKind.FRONTEND:
         renderer = opened.enter_context(Renderer())

@@ -223,8 +223,8 @@ def renderer() -> Iterator[Renderer]:
 
 def spearman_with_count(values: Sequence[float]) -> float:
     """The rank correlation of falling values with 0, 1, 2, …; ties have their mean rank."""
-    found = np.round(values, 9)
-    ranks = [(found < v).sum() + ((found == v).sum() - 1) / 2 for v in found]
+    found = np.array(values).round(9)
+    ranks = [(found < v).sum() + ((found == v).sum() - 1) / 2 for v in found.tolist()]
     return float(-np.corrcoef(ranks, range(len(ranks)))[0, 1])
 
 

@@ -190,6 +190,6 @@ def test_pages_are_compared_by_the_evaluator_of_now(tmp_path: Path, plan: Compar
 
 def test_services_score_pages_by_their_kind(tmp_path: Path) -> None:
     with Services(Settings(data=tmp_path, clip=ClipSettings(model=""))) as services:
-        scorer = services.evaluator(TaskKind.FRONTEND)
-        assert scorer is services.frontend_evaluator()
+        scorer = services.frontend_evaluator()
+        assert services.evaluator(TaskKind.FRONTEND) is scorer
         assert (scorer.name, "SWEET_CLIP__MODEL" in scorer.why_visual) == (VISUAL, True)
