@@ -27,6 +27,8 @@ from evaluators.frontend.weights import (
     how_to_get,
     hub_files,
 )
+from evaluators.render import Renderer
+from evaluators.render.answers import ASSETS, missing_assets
 from evaluators.sandbox import Level, probe_levels
 from evaluators.sandbox.levels import LAYERS
 from sweet.browser import chromium_path, rendering_problem
@@ -139,6 +141,28 @@ def probe_chromium() -> Check:
         return Check("chromium", "works", f"{browser or 'Playwright’s own'} rendered a page")
     todo = "`make setup` finds or installs one, or says how; only web pages need it"
     return Check("chromium", "broken" if browser else "missing", problem, todo)
+
+
+def probe_renderer() -> list[Check]:
+    """Web pages are drawn, behind which walls, and with the stylesheet that they ask for."""
+    checks = []
+    try:
+        with Renderer() as renderer:
+            walls = renderer.walls
+    except SweetError as e:
+        checks = [Check("renderer", "broken", str(e), "see the line of chromium")]
+    else:
+        assert walls is not None
+        checks = [Check("renderer", "works", "it drew a page")]
+        for name, held, todo in walls.each():
+            state: State = "works" if held else "missing"
+            detail = "round the browser" if held else "not here"
+            checks.append(Check(f"renderer: {name}", state, detail, "" if held else todo))
+    if missing := missing_assets():
+        checks.append(Check("page assets", "missing", missing, "`make setup` fetches them"))
+    else:
+        checks.append(Check("page assets", "works", str(ASSETS)))
+    return checks
 
 
 def probe_sandbox() -> list[Check]:
@@ -281,6 +305,7 @@ PROBES = [
     Probe("sqlite", probe_sqlite),
     Probe("data", probe_data),
     Probe("chromium", probe_chromium, 120, needed=False),
+    Probe("renderer", probe_renderer, 180, needed=False),
     Probe("clip", probe_clip, 120, needed=False),
     Probe("vllm", probe_vllm, 30, needed=False),
     Probe("endpoints", probe_endpoints, 300, needed=False),

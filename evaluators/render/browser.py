@@ -59,8 +59,9 @@ STILL = """() => {
         still.append(...moving.childNodes);
         moving.replaceWith(still);
     }
+    for (const bar of document.querySelectorAll("progress:indeterminate")) bar.value = 0;
 }"""
-"""What the screenshot's own stilling leaves moving: SVG's animations and marquees."""
+"""What the screenshot's own stilling leaves moving: SVG's animations, marquees, waiting bars."""
 TAILWIND_ADDRESS = re.compile(r"tailwind[^\s\"'<>()]{0,200}\.css", re.IGNORECASE)
 T = TypeVar("T")
 
@@ -187,11 +188,14 @@ def with_own_stylesheet(html: str, number: int) -> str:
 def leaves_traces(html: str) -> bool:
     """Whether the page may change the document it is in beyond its own content.
 
-    A policy in a meta element stays, and so does the name of a preferred set of styles.
+    A policy or a colour scheme in a meta element stays, and so does the name of a preferred set of
+    styles.
     """
     page = html.lower()
+    if "http-equiv" in page or "color-scheme" in page:
+        return True
     has_styles = "<link" in page or "<style" in page
-    return "http-equiv" in page or (has_styles and re.search(r"\btitle\s*=", page) is not None)
+    return has_styles and re.search(r"\btitle\s*=", page) is not None
 
 
 class Browser:

@@ -34,12 +34,17 @@ class Walls:
     sandbox: bool
 
     def __str__(self) -> str:
-        has = {
-            "a network namespace of its own": self.namespaces,
-            "an unprivileged user": self.nobody or os.geteuid() != 0,
-            "Chromium's own sandbox": self.sandbox,
-        }
-        return ", ".join(text if held else f"NOT {text}" for text, held in has.items())
+        return ", ".join(name if held else f"NO {name}" for name, held, _ in self.each())
+
+    def each(self) -> list[tuple[str, bool, str]]:
+        """Each wall's name, whether it stands, and what to do where it does not."""
+        is_ordinary = self.nobody or os.geteuid() != 0
+        bubblewrap = "`sudo apt-get install bubblewrap`; in a container it may be forbidden"
+        return [
+            ("network namespace", self.namespaces, bubblewrap),
+            ("unprivileged user", is_ordinary, "start the studio as an ordinary user"),
+            ("Chromium's own sandbox", self.sandbox, "allow user namespaces on this machine"),
+        ]
 
 
 def possible() -> Iterator[Walls]:

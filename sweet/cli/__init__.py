@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from sweet.cli import comparing, doctor, episodes, log, policies, scoring, tasks
+from sweet.cli import comparing, doctor, drawing, episodes, log, policies, scoring, tasks
 from sweet.cli.output import show
 from sweet.errors import SweetError
 
@@ -42,6 +42,6 @@ def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
     top = _Parser(prog="python -m sweet", description="Sweet Studio's command line.")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for part in (doctor, tasks, episodes, comparing, scoring, log, policies):
+    for part in (doctor, tasks, episodes, comparing, scoring, drawing, log, policies):
         part.add_commands(commands)
     return top
