@@ -23,7 +23,9 @@ def over_rounds(found: Sequence[RoundPoint]) -> str:
     """A plot a task set, with each round's version and its parent; then the same as a table."""
     if not found:
         return notice(
-            "No round yet", "Each finished round of training adds its version and its parent here."
+            "No round to show",
+            "Each finished round of training adds its version and its parent here, if the filters "
+            "of task set and version let it through.",
         )
     sets: dict[str, list[RoundPoint]] = {}
     for point in found:
@@ -86,7 +88,7 @@ def _mark(axes: Axes, position: float, found: Figure, kind: str, name: str) -> s
     x = axes.x(position)
     line = ""
     if found.low is not None and found.high is not None:
-        line = f'<path class="ends" d="M{x:.1f},{axes.y(found.low):.1f}V{axes.y(found.high):.1f}"/>'
+        line = f'<path class="interval" d="M{x:.1f},{axes.y(found.low):.1f}V{axes.y(found.high):.1f}"/>'
     return (
         f'<g class="{kind}"><title>{esc(name)}: {_said(found)}</title>{line}'
         f'<circle cx="{x:.1f}" cy="{axes.y(found.value):.1f}" r="3.5"/></g>'

@@ -76,7 +76,7 @@ def figure(found: Figure, shows: Shows) -> str:
         return f"{NA} {n}" if found.n else NA
     return (
         f"<strong>{shows(found.value)}</strong> {n} "
-        f'<span class="meta ends">{ends(found, shows)}</span>'
+        f'<span class="meta interval">{ends(found, shows)}</span>'
     )
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from sweet.exchange import preference_ids
 from sweet.store import Choice, EpisodeStore, Voter
-from sweet.types import Action, StopReason
+from sweet.types import Action, EpisodeFilter, StopReason
 from tests.sweet.test_leaderboard import played
 from tests.ui.studio import Studio, Visitor, chromium, running
 from trainer.preferences import preference_pairs
@@ -47,8 +47,8 @@ def browser() -> Iterator[Browser]:
 def arrive(studio: Studio, store: EpisodeStore, browser: Browser) -> Iterator[Arrive]:
     visitors: list[Visitor] = []
 
-    def arrive(address: str = studio.address, **options: object) -> Visitor:
-        visitors.append(Visitor(browser, address, **options))  # type: ignore[arg-type]
+    def arrive(**options: object) -> Visitor:
+        visitors.append(Visitor(browser, studio.address, **options))  # type: ignore[arg-type]
         return visitors[-1]
 
     yield arrive
@@ -153,7 +153,9 @@ def test_strengths_sides_and_the_judge_are_shown_with_their_n(
     expect(votes).to_contain_text("gave the same verdict: 100.0% n = 1")
 
 
-def test_the_table_is_sorted_filtered_linked_and_given_out(arrive: Arrive, tmp_path: Path) -> None:
+def test_the_table_is_sorted_filtered_linked_and_given_out(
+    arrive: Arrive, store: EpisodeStore, tmp_path: Path
+) -> None:
     visitor = arrive()
     page = visitor.page
     go(visitor, "?task_set=mini-backend/test")
@@ -185,7 +187,8 @@ def test_the_table_is_sorted_filtered_linked_and_given_out(arrive: Arrive, tmp_p
     whole = exported(visitor, "All that is shown (JSON)", tmp_path / "a.json")
     assert json.loads(whole.read_text())["filter"]["policy_id"] == "weak"
     page.get_by_role("link", name="Sessions of weak on mini-backend/test").click()
-    expect(page.locator("#table .count")).to_have_text(f"{n} episodes")
+    all_of_them = store.search(EpisodeFilter(policy_id="weak")).count
+    expect(page.locator("#table .count")).to_have_text(f"{all_of_them} episodes")
     page.go_back()
     page.get_by_text("Filters and sorting").click()
     visitor.button("Clear the filters").click()
@@ -209,7 +212,7 @@ def test_rounds_and_turn_budgets_are_plotted_with_their_figures(
     go(visitor)
     page = visitor.page
     rounds = page.locator("#board-rounds")
-    expect(rounds.locator("svg .ends")).to_have_count(2)
+    expect(rounds.locator("svg .interval")).to_have_count(2)
     rounds.get_by_text("The figures of all rounds").click()
     expect(rounds.get_by_role("row", name="r1")).to_contain_text("36.0% n = 200 [25.0%, 37.7%]")
     budgets = page.locator("#board-budgets")
@@ -219,7 +222,7 @@ def test_rounds_and_turn_budgets_are_plotted_with_their_figures(
 
 
 def test_votes_go_out_of_sessions_and_into_an_empty_studio_to_equal_counts(
-    arrive: Arrive, store: EpisodeStore, tmp_path: Path
+    arrive: Arrive, browser: Browser, store: EpisodeStore, tmp_path: Path
 ) -> None:
     for voter in ("ann", "bob"):
         voted(store, "gold", "tin", voter)
@@ -237,7 +240,7 @@ def test_votes_go_out_of_sessions_and_into_an_empty_studio_to_equal_counts(
     assert len(votes.read_text().splitlines()) == n
     assert len(pairs.read_text().splitlines()) == pairs_n >= 2
     with running(tmp_path / "empty") as empty:
-        other = arrive(empty.address)
+        other = Visitor(browser, empty.address)
         go(other)
         expect(other.page.locator("#board")).to_contain_text("Nothing to rank yet")
         expect(other.page.locator("#board-votes")).to_contain_text("No vote yet")
@@ -254,14 +257,17 @@ def test_votes_go_out_of_sessions_and_into_an_empty_studio_to_equal_counts(
         go(other, "?policy_id=gold")
         expect(other.page.locator("#board-votes")).to_contain_text("2 votes")
         expect(row(other, "gold").locator("[data-label='Win rate']")).to_contain_text("n = 2")
+        other.leave()
 
 
 def brought(visitor: Visitor, file: Path, told: str) -> None:
     """A file is imported on the Sessions page, which says what came of it."""
-    upload = visitor.page.locator("#log input[type=file]")
-    if not upload.count():
+    choose_file = visitor.button("Choose a file")
+    if not choose_file.is_visible():
         visitor.page.get_by_role("button", name="Import").click()
-    upload.set_input_files(file)
+    with visitor.page.expect_file_chooser() as chooser:
+        choose_file.click()
+    chooser.value.set_files(file)
     expect(visitor.page.locator("#brought")).to_contain_text(f"{file.name}: ")
     expect(visitor.page.locator("#brought")).to_contain_text(told)
 

@@ -95,7 +95,7 @@ def test_an_empty_board_says_how_it_fills_or_what_to_clear() -> None:
     assert "clear the filters" in tables.table(found(), BoardView(EpisodeFilter(task_set="x")))
     assert "clear the filters" in tables.table(found(), BoardView(evaluator="clip"))
     assert "No vote yet" in votes.votes(found())
-    assert "No round yet" in plots.over_rounds(())
+    assert "No round to show" in plots.over_rounds(())
     assert "No turn budget yet" in plots.by_budget(found())
 
 
@@ -129,7 +129,7 @@ def test_rounds_are_drawn_by_task_set_with_parent_interval_and_n() -> None:
     html = plots.over_rounds([point(1), point(2), point(1, "other/test")])
     assert html.count("<figure") == 2
     assert html.count('class="dot"') == html.count('class="ring"') == 3
-    assert html.count('class="ends"') == 6
+    assert html.count('class="interval"') == 6
     assert "v2: 40.0% [16.8%, 68.7%] n = 10" in html
     assert "+10.0 pt n = 10 [−5.0 pt, +20.0 pt]" in text_of(html)
     many = plots.over_rounds([point(n) for n in range(1, 31)])
