@@ -8,10 +8,11 @@ from typing import Any
 import gradio as gr
 
 from sweet.services import Services
+from sweet.types import TaskKind
 from ui import compare_begin, compare_choose, compare_play, compare_runs
 from ui.compare_live import Duels
 from ui.compare_shown import Shown
-from ui.play import MAX_TEXT_CHARS
+from ui.play import MAX_TEXT_CHARS, OWN_KINDS
 from ui.session import CompareView
 from ui.theme import BIND, FOLLOW, lead, markup
 from ui.wire import bound
@@ -28,6 +29,7 @@ class Ways:
     search: gr.Textbox
     surprise: gr.Button
     begin: gr.Button
+    own_kind: gr.Radio
     own: gr.Textbox
     begin_own: gr.Button
     find: gr.Textbox
@@ -66,9 +68,12 @@ def _ways(parts: dict[str, Any]) -> Ways:
         with gr.Tab("A task", id="task"):
             search, surprise, begin = _one_task(parts)
         with gr.Tab("Your own task", id="own"):
+            own_kind = gr.Radio(
+                label="What is made", choices=OWN_KINDS, value=TaskKind.BACKEND.value
+            )
             own = gr.Textbox(
-                label="What should the function do?",
-                info="There are no tests for it; you chat with both and vote.",
+                label="What do you want?",
+                info="Nothing scores it: you chat with both and vote.",
                 placeholder="A function that … Its signature is: def name(argument)",
                 lines=4,
                 max_length=MAX_TEXT_CHARS,
@@ -79,7 +84,17 @@ def _ways(parts: dict[str, Any]) -> Ways:
         with gr.Tab("Two sessions of the log", id="sessions"):
             find, begin_sessions = _sessions(parts)
     return Ways(
-        is_blind, search, surprise, begin, own, begin_own, find, begin_sessions, figures, begin_many
+        is_blind,
+        search,
+        surprise,
+        begin,
+        own_kind,
+        own,
+        begin_own,
+        find,
+        begin_sessions,
+        figures,
+        begin_many,
     )
 
 
@@ -222,7 +237,9 @@ def _wire_stage(
     moves = [
         demo.load(bound(compare_begin.open_page, duels), None, **quiet),
         ways.begin.click(bound(compare_begin.start, duels), chosen, **quiet),
-        ways.begin_own.click(bound(compare_begin.start_own, duels), [ways.own, *versions], **quiet),
+        ways.begin_own.click(
+            bound(compare_begin.start_own, duels), [ways.own_kind, ways.own, *versions], **quiet
+        ),
         ways.begin_sessions.click(
             bound(compare_begin.start_sessions, duels),
             [parts["one"], parts["other"], ways.is_blind],

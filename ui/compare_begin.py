@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import gradio as gr
 
 from sweet.errors import ConfigError, StoreError, TaskDataError
+from sweet.registry import plays
 from sweet.services import PERSON, Services
 from sweet.store import Comparison
-from sweet.types import TaskRow
+from sweet.types import TaskKind, TaskRow
 from ui.compare_live import Duels
 from ui.compare_shown import Shown, fresh, opened, setup, shown
 from ui.format import esc
@@ -52,6 +53,7 @@ def start(
 
 def start_own(
     duels: Duels,
+    kind: str | None,
     description: str,
     first: str | None,
     second: str | None,
@@ -60,7 +62,8 @@ def start_own(
 ) -> Shown:
     """Both versions on the person's own task."""
     _check_versions(duels.services, (first, second))
-    row = duels.services.own_task(description[:MAX_TEXT_CHARS])
+    what = TaskKind.FRONTEND if kind == TaskKind.FRONTEND else TaskKind.BACKEND
+    row = duels.services.own_task(description[:MAX_TEXT_CHARS], what)
     return _begun(duels, row, PERSON, (first, second), is_blind, request)
 
 
@@ -106,6 +109,7 @@ def _begun(
 ) -> Shown:
     services = duels.services
     names = _check_versions(services, versions)
+    _check_kind(services, names, row.task.kind)
     if collaborator != PERSON:
         services.simulator_for(row, collaborator)  # says why it can't, before anything is logged
     seed = random.SystemRandom().getrandbits(31)
@@ -125,6 +129,16 @@ def _check_versions(services: Services, versions: Sequence[str | None]) -> list[
     for name in names:
         services.policy(name)
     return names
+
+
+def _check_kind(services: Services, names: Sequence[str], kind: TaskKind) -> None:
+    """Raises: ConfigError where one was trained for the other kind of tasks."""
+    for version in services.policies():
+        if version.id in names and not plays(version, kind):
+            what = "web pages" if kind is TaskKind.FRONTEND else "functions"
+            raise ConfigError(
+                f"{version.id!r} was not trained to make {what}. Choose another version or task."
+            )
 
 
 def _sessions_beside(

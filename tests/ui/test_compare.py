@@ -105,7 +105,7 @@ def go(visitor: Visitor) -> None:
 def begin_own(visitor: Visitor, description: str) -> None:
     go(visitor)
     visitor.page.get_by_role("tab", name="Your own task").click()
-    visitor.page.get_by_label("What should the function do?").fill(description)
+    visitor.page.get_by_label("What do you want?").fill(description)
     visitor.button("Chat with both").click()
     expect(visitor.page.locator("#stage .task")).to_be_visible()
 

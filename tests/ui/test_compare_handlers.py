@@ -12,9 +12,9 @@ import pytest
 from sweet.errors import ConfigError, PolicyError, StoreError, TaskDataError
 from sweet.policy import EnginePolicy
 from sweet.services import PERSON, Services
-from sweet.settings import Settings
+from sweet.settings import EMBEDDED_WEIGHTS, Settings
 from sweet.store import Choice
-from sweet.types import ANSWER_MARK, Episode, PolicyVersion, Sampling, StopReason
+from sweet.types import ANSWER_MARK, Episode, PolicyVersion, Sampling, StopReason, TaskKind
 from tests.fakes import FakeEngine, HangingEngine, task_row
 from ui import compare_begin, compare_play
 from ui.compare_live import Duels
@@ -353,6 +353,18 @@ def test_what_can_not_begin_says_why_and_logs_nothing(studio: Studio, duels: Due
         begin(duels, seat="llm:none")
     with pytest.raises(TaskDataError, match="No task"):
         compare_begin.start(duels, None, PERSON, "v0001", "v0002", True, browser())
+    assert studio.store.search().count == 0
+
+
+def test_versions_for_another_kind_of_tasks_are_refused(
+    studio: Studio, duels: Duels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio.versions(v0001=["How much?"], v0002=["How many?"])
+    monkeypatch.setattr(
+        studio, "policies", lambda: [PolicyVersion("v0002", EMBEDDED_WEIGHTS[TaskKind.FRONTEND])]
+    )
+    with pytest.raises(ConfigError, match="'v0002' was not trained to make functions"):
+        begin(duels)
     assert studio.store.search().count == 0
 
 
