@@ -83,11 +83,15 @@ def _wire(
     silent = {"show_progress": "hidden", "api_visibility": "private"}
     search = bound(actions.search, services)
     demo.load(bound(actions.open_page, services), None, whole, **silent)
-    for field in asked:
-        is_text = isinstance(field, gr.Textbox)  # a date is looked at when it is whole
-        events = [field.submit, field.blur] if is_text else [field.input]
-        gr.on(events, search, [*state, *asked], outputs, trigger_mode="always_last", **silent)
+    events = [event for field in asked for event in _changes(field)]
+    # One listener: a browser's answers come in the order of its questions.
+    gr.on(events, search, [*state, *asked], outputs, trigger_mode="always_last", **silent)
     parts["table"].click(bound(actions.act, services), state, outputs, **silent)
     buttons["clear"].click(bound(actions.clear, services), None, whole, **silent)
     buttons["refresh"].click(bound(actions.refresh, services), parts["view"], whole, **silent)
     prepare.click(bound(actions.export, services), [*state, shape], parts["file"], **silent)
+
+
+def _changes(field: Any) -> list[Any]:
+    """The events that ask for something else; a date is looked at when it is whole."""
+    return [field.submit, field.blur] if isinstance(field, gr.Textbox) else [field.input]

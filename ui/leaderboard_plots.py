@@ -88,7 +88,8 @@ def _mark(axes: Axes, position: float, found: Figure, kind: str, name: str) -> s
     x = axes.x(position)
     line = ""
     if found.low is not None and found.high is not None:
-        line = f'<path class="interval" d="M{x:.1f},{axes.y(found.low):.1f}V{axes.y(found.high):.1f}"/>'
+        low, high = axes.y(found.low), axes.y(found.high)
+        line = f'<path class="interval" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
     return (
         f'<g class="{kind}"><title>{esc(name)}: {_said(found)}</title>{line}'
         f'<circle cx="{x:.1f}" cy="{axes.y(found.value):.1f}" r="3.5"/></g>'
