@@ -107,19 +107,22 @@ def differences_left(row: TaskRow, episode: Episode) -> list[int | None]:
     return [None if page is None else len(differences(target, page)) for page in pages]
 
 
-def by_turn(values: Sequence[Sequence[float | None]]) -> list[float]:
-    """The mean at each turn of the longest episode; one that is over stays as it ended."""
-    means = []
+def by_turn(values: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """The mean at each turn of the longest episode; one that is over stays as it ended.
+
+    None for a turn of which nothing is known.
+    """
+    means: list[float | None] = []
     for turn in range(max(map(len, values), default=0)):
         there = [some[min(turn, len(some) - 1)] for some in values if some]
         known = [value for value in there if value is not None]
-        means.append(round(fmean(known), 3) if known else 0.0)
+        means.append(round(fmean(known), 3) if known else None)
     return means
 
 
 def similarity_by_turn(
     renderer: DrawsPages, rows: Sequence[TaskRow], episodes: Sequence[Episode]
-) -> list[float]:
+) -> list[float | None]:
     """The mean visual similarity of each turn's page; a turn without a page has 0."""
     values: list[list[float | None]] = []
     for row, episode in zip(rows, episodes, strict=True):

@@ -58,6 +58,7 @@ def test_every_sort_of_difference_is_stated():
 
 def test_an_episode_that_is_over_stays_as_it_ended():
     assert by_turn([[4, 2], [6, None, 0], []]) == [5.0, 2.0, 1.0]
+    assert by_turn([[None]]) == [None]
 
 
 @pytest.fixture(scope="module")
