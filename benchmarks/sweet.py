@@ -1,7 +1,7 @@
 """SWEET-RL against its baselines on the embedded model: what `docs/results.md` reports.
 
-1. Tune: from one seed's episodes, every method is trained with every setting of its grid, which are
-   equally many for all; the one with most success on validation tasks is taken.
+1. Tune: from one seed's episodes, every method is trained with every setting of its grid, equally
+   many for all; the one with most success on validation tasks is taken.
 2. Prove: for every seed, new episodes are played and every method learns from the same ones; SWEET
    goes on with a second round. Then the test tasks, the same for all, are played once.
 
@@ -16,9 +16,9 @@ import multiprocessing
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,22 @@ METHODS = ("rft", "mtdpo", "sweet-nohidden", "sweet")
 BASE, SECOND = "base", "sweet-2"
 SET = "mini-backend"
 DOCS = Path(__file__).parents[1] / "docs"
-POLICY_SETTINGS = ("policy_lr", "policy_epochs")
+POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta"}
+"""What is tuned: settings that make no difference before the policy's own stage."""
+
+
+def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
+    return tuple(dict(zip(values, some, strict=True)) for some in product(*values.values()))
+
+
+_TURN_BY_TURN = _grid(policy_lr=(1e-4, 2e-4, 3e-4), policy_beta=(0.1, 0.5))
+GRIDS = {
+    "rft": _grid(policy_lr=(3e-4, 1e-3, 3e-3), policy_epochs=(1, 4)),
+    "mtdpo": _grid(policy_lr=(1e-4, 3e-4, 1e-3), policy_epochs=(1, 4)),
+    "sweet-nohidden": _TURN_BY_TURN,
+    "sweet": _TURN_BY_TURN,
+}
+"""Six each. Whole-episode methods learn from fewer examples and want larger steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +68,7 @@ class Plan:
     per_task: int = 4
     sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
     tune_seed: int = 0
-    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
-    epochs: tuple[int, ...] = (1, 4)
+    grids: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=lambda: GRIDS)
     validation_n: int = 200
     test_n: int = 1000
     test_seed: int = 314  # of tasks that nothing else has seen
@@ -162,7 +176,7 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
         if (drawn := rounds / round_.id / "candidates.jsonl").exists():
             shutil.copy(drawn, bench.folder)
         differs = {k for k, v in round_.settings.items() if v != bench.settings.as_dict()[k]}
-        if differs <= set(POLICY_SETTINGS):
+        if differs <= POLICY_SETTINGS:
             stages = bench.settings.kind.stages
             for number, stage in enumerate(stages[: stages.index("policy")], 1):
                 shutil.copy(rounds / round_.id / f"{number:02d}-{stage}.json", bench.folder)
@@ -173,29 +187,23 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
 
 def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
     """Each method's settings with most success on validation tasks."""
-    grid = [dict(zip(POLICY_SETTINGS, values, strict=True)) for values in _grid(plan)]
-    todo = [(plan, method, grid) for method in plan.methods]
-    return dict(_in_processes(plan, _tune, todo))
+    return dict(_in_processes(plan, _tune, [(plan, method) for method in plan.methods]))
 
 
-def _grid(plan: Plan) -> Iterable[tuple[float, int]]:
-    return product(plan.rates, plan.epochs)
-
-
-def _tune(plan: Plan, method: str, grid: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
     path = plan.out / f"tuned-{method}.json"
     if not path.exists():
         with Services(Settings(data=plan.out / f"tune-{method}")) as services:
             tried = []
-            for chosen in grid:
+            for chosen in plan.grids[method]:
                 n = plan.validation_n
-                settings = _settings(plan, method, plan.tune_seed, plan.tasks, chosen, n)
+                settings = _settings(plan, method, plan.tune_seed, plan.tasks, dict(chosen), n)
                 figures = _finished(services, settings).figures or {}
                 tried.append({**chosen, **figures["child"], "gain": figures["gain"]})
         path.write_text(json.dumps(tried, indent=1) + "\n")
     tried = json.loads(path.read_text())
     best = max(tried, key=lambda one: one["success_rate"] or 0.0)
-    return method, {name: best[name] for name in POLICY_SETTINGS}
+    return method, {name: best[name] for name in plan.grids[method][0]}
 
 
 def _finding(
@@ -252,7 +260,7 @@ def _conditions(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]
         "test_seed": plan.test_seed,
         "seeds": list(plan.seeds),
         "chosen_on_validation": chosen,
-        "settings_tried_each": len(list(_grid(plan))),
+        "settings_tried": {name: list(map(dict, plan.grids[name])) for name in plan.methods},
         "validation_tasks": plan.validation_n,
         "interval": "95 % bootstrap over tasks and seeds",
     }

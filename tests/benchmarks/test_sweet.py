@@ -6,12 +6,18 @@ import math
 import pytest
 
 from benchmarks.results import Finding, interval, summary
-from benchmarks.sweet import Plan, run
+from benchmarks.sweet import GRIDS, METHODS, POLICY_SETTINGS, Plan, run
 
 
 def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
     turns = [2] * len(successes)
     return Finding(method, seed, 5, 10, successes, successes, turns, {"collect": 30.0})
+
+
+def test_every_method_is_tuned_over_as_many_settings():
+    assert set(GRIDS) == set(METHODS)
+    assert len({len(grid) for grid in GRIDS.values()}) == 1
+    assert all(setting.keys() <= POLICY_SETTINGS for grid in GRIDS.values() for setting in grid)
 
 
 def test_a_gain_is_taken_task_by_task_and_seed_by_seed():
@@ -48,8 +54,10 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
         tasks=6,
         per_task=3,
         sizes=(),
-        rates=(1e-4, 1e-2),
-        epochs=(1,),
+        grids={
+            "mtdpo": ({"policy_lr": 1e-4}, {"policy_lr": 1e-2}),
+            "sweet": ({"policy_lr": 1e-4},),
+        },
         validation_n=2,
         test_n=4,
         at_once=1,
@@ -65,12 +73,11 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
     ]
     assert len({c["data_hash"] for c in collected}) == 2  # the second round has its own
     assert "SWEET-RL, two rounds" in (plan.docs / "results.md").read_text()
-    for method in plan.methods:
-        tuning = plan.out / f"tune-{method}" / "rounds"
-        measured = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-evaluate.json"))]
-        trained = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-policy.json"))]
-        assert len(measured) == len(trained) == len(plan.rates)
-        assert trained[0] != trained[1] and measured[0]["seconds"] != measured[1]["seconds"]
+    tuning = plan.out / "tune-mtdpo" / "rounds"
+    measured = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-evaluate.json"))]
+    trained = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-policy.json"))]
+    assert len(measured) == len(trained) == len(plan.grids["mtdpo"])
+    assert trained[0] != trained[1] and measured[0]["seconds"] != measured[1]["seconds"]
     before = {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
     compared = run(plan)
     assert before == {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
