@@ -164,6 +164,7 @@ class Renderer:
 
     def _put_away(self, browser: Browser) -> None:
         """Close a browser that nobody waits for."""
+        browser.kill()
         closing = asyncio.create_task(browser.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -180,26 +181,31 @@ class Renderer:
             except (Error, OSError) as e:
                 problems.append(_first_line(str(e)))
                 continue
-            if not (problem := await _problem(browser)):
+            problem = "it was not tried"
+            try:
+                problem = await _problem(browser)
+            finally:
+                if problem:
+                    self._put_away(browser)
+            if not problem:
                 self._walls = walls
                 return browser
             problems.append(problem)
-            await browser.close()
         raise RenderError(
             f"Chromium could not be started: {problems[-1]}. `python -m sweet doctor` shows what "
             "works; `make setup` finds or installs a browser."
         )
 
     async def _end(self) -> None:
+        successor = self._successor
+        browsers = [self._browser, successor.result() if _gave(successor) else None]
+        for browser in filter(None, browsers):
+            self._put_away(browser)
         waiting = asyncio.all_tasks() - self._closing - {asyncio.current_task()}
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        successor = self._successor
-        for browser in (self._browser, *([successor.result()] if _gave(successor) else [])):
-            if browser is not None:
-                self._put_away(browser)
-        await asyncio.gather(*self._closing)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
 
 async def _problem(browser: Browser) -> str:
