@@ -49,6 +49,11 @@ ARGUMENTS = (
     "--disable-gpu",
 )
 STILL = """() => {
+    for (const animation of document.getAnimations()) {
+        const ends = Number.isFinite(animation.effect?.getComputedTiming().endTime);
+        if (ends && animation.playbackRate !== 0) animation.finish();
+        else animation.cancel();
+    }
     for (const drawing of document.querySelectorAll("svg")) {
         drawing.pauseAnimations?.();
         drawing.setCurrentTime?.(0);
@@ -61,7 +66,7 @@ STILL = """() => {
     }
     for (const bar of document.querySelectorAll("progress:indeterminate")) bar.value = 0;
 }"""
-"""What the screenshot's own stilling leaves moving: SVG's animations, marquees, waiting bars."""
+"""What moves stands still for good; the screenshot's own stilling ends before boxes are read."""
 TAILWIND_ADDRESS = re.compile(r"tailwind[^\s\"'<>()]{0,200}\.css", re.IGNORECASE)
 T = TypeVar("T")
 
