@@ -216,7 +216,7 @@ def test_a_reload_comes_back_to_the_same_chat(arrive: Arrive) -> None:
     say(visitor, "It is six.")
     expect(ballot(visitor)).to_contain_text("Which side is better?")
     visitor.button("New comparison").click()
-    expect(visitor.button("Chat with both")).to_be_visible()
+    expect(visitor.button("Start both")).to_be_visible()
     assert "comparison" not in page.url
 
 
@@ -299,7 +299,6 @@ def test_two_web_pages_stand_live_beside_the_wanted_one(arrive: Arrive) -> None:
     page.keyboard.press("2")
     expect(page.locator("#revealed")).to_contain_text(NAMES[0])
     expect(page.locator("#alike")).to_contain_text("How alike it looks", timeout=120_000)
-    visitor.forget_refusals()
 
 
 def test_two_sessions_of_the_log_are_set_side_by_side(arrive: Arrive, store: EpisodeStore) -> None:
