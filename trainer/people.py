@@ -204,18 +204,18 @@ def _imported(store: EpisodeStore) -> Iterator[tuple[PreferencePair, TaskRow]]:
     A task of this log is meant only where its description is the same: ids are each log's own.
     """
     tasks: dict[str, TaskRow | None] = {}
+    held_out: set[str] | None = None
     for id, content in store.iter_preferences():
         pair = shape.from_line(content)
         if pair.task_id not in tasks:
             tasks[pair.task_id] = _row(store, pair.task_id)
-        row, observed = tasks[pair.task_id], pair.observation
-        if row is None or (row.task.kind, row.task.description) != (
-            observed.kind,
-            observed.description,
-        ):
+        row, seen = tasks[pair.task_id], pair.observation
+        if row is None or (row.task.kind, row.task.description) != (seen.kind, seen.description):
+            held_out = _held_out(store) if held_out is None else held_out
+            split = HELD_OUT[0] if seen.description in held_out else shape.IMPORTED_TASK
             name = f"{shape.IMPORTED_TASK}-{id}"
-            source = shape.IMPORTED_TASK
-            row = TaskRow(Task(name, observed.kind, observed.description, source, source), None)
+            task = Task(name, seen.kind, seen.description, split, shape.IMPORTED_TASK)
+            row = TaskRow(task, None)
         yield (
             replace(pair, task_id=row.task.id, source=PairSource.IMPORTED, episode_ids=(id, None)),
             row,
@@ -227,3 +227,11 @@ def _row(store: EpisodeStore, task_id: str) -> TaskRow | None:
         return store.task_row(task_id)
     except StoreError:
         return None
+
+
+def _held_out(store: EpisodeStore) -> set[str]:
+    """What the log's tasks for measuring say: a pair without its task's id may be of one."""
+    sets = [one for one in store.task_sets() if one.split in HELD_OUT]
+    return {
+        task.description for s in sets for task in store.tasks(s.source, s.split, limit=s.count)
+    }

@@ -184,6 +184,17 @@ def test_an_imported_pair_of_another_log_s_task_is_not_taken_for_this_log_s(serv
     assert preview(services, quick(algorithm="mtdpo")).pairs_by_source["imported"] == 2
 
 
+def test_an_imported_pair_about_a_task_for_measuring_is_left_out_whatever_its_id(
+    services, tmp_path
+):
+    task = replace(train_rows()[0].task, id="held", split="test", description="Held out.")
+    services.store.add_tasks([TaskRow(task, None)])
+    imported(services, tmp_path, line(["Held out."], ["A?"], ["B?"]), line(["x"], ["A?"], ["B?"]))
+    found = preview(services, quick(algorithm="turns"))
+    assert found.turn_pairs == 1
+    assert found.people_left_out == {"task held out for measuring": 1}
+
+
 def test_pairs_that_the_log_makes_itself_are_not_counted_again_when_imported(services, tmp_path):
     one, other = two_episodes(services, train_rows()[0], "How much is it?", "Hm?")
     voted(services, one, other)
