@@ -19,7 +19,8 @@ def test_demo_is_the_whole_app(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True
     )
-    assert done.stdout.strip() == "['', 'watch', 'sessions', 'compare', 'leaderboard', 'train']", done.stderr
+    pages = "['', 'watch', 'sessions', 'compare', 'leaderboard', 'train']"
+    assert done.stdout.strip() == pages, done.stderr
 
 
 def test_importing_the_app_opens_nothing() -> None:
