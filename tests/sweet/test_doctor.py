@@ -46,6 +46,23 @@ def test_the_sandbox_is_reported_by_level_and_layer() -> None:
     assert all(c.todo for c in found if c.state != "works")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "state", "said"),
+    [
+        ("MODEL", "", "missing", "visual similarity"),
+        ("WEIGHTS", "/no/such/file.pt", "broken", "no such file"),
+        ("MODEL", "local-dir:/no/such/folder", "broken", "could not be loaded"),
+    ],
+)
+def test_clip_is_reported_as_it_is_configured(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, state: str, said: str
+) -> None:
+    monkeypatch.setenv(f"SWEET_CLIP__{name}", value)
+    check = probes.probe_clip()
+    assert (check.state, check.needed) == (state, False)
+    assert said in check.detail
+
+
 def never() -> Check:
     raise AssertionError("a probe runs in its own process")
 
