@@ -173,6 +173,7 @@ def _batch_facts(batch: Batch, now: datetime) -> list[tuple[str, str]]:
         ("Elapsed", duration(elapsed_ms)),
         ("Remaining", duration(remaining) if running else "–"),
         ("Succeeded", f"{batch.succeeded} of {scored}" if scored > 0 else NA),
+        ("Mean reward", number(batch.mean_reward)),
         ("Failed to run", str(batch.errors)),
     ]
 

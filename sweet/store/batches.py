@@ -21,7 +21,7 @@ from sweet.types import PolicyVersion
 
 _BATCH = """
 SELECT b.*, count(e.id) AS started, count(e.stop_reason) AS finished,
-  coalesce(sum(v.reward >= 1), 0) AS succeeded,
+  coalesce(sum(v.reward >= 1), 0) AS succeeded, avg(v.reward) AS mean_reward,
   coalesce(sum(e.error IS NOT NULL OR v.error IS NOT NULL OR e.stop_reason = 'failed'), 0) AS errors
 FROM batches AS b LEFT JOIN episodes AS e ON e.batch_id = b.id
   LEFT JOIN evaluations AS v ON v.seq = e.evaluation_seq
@@ -133,6 +133,7 @@ def _to_batch(row: Row) -> Batch:
         ended_at=row["ended_at"],
         error=row["error"],
         process_id=row["process_id"],
+        mean_reward=row["mean_reward"],
     )
 
 

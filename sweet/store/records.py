@@ -124,6 +124,7 @@ class Batch:
     ended_at: str | None
     error: str | None
     process_id: int
+    mean_reward: float | None = None
 
 
 class RoundState(StrEnum):

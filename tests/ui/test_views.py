@@ -174,4 +174,8 @@ def test_a_batch_shows_count_elapsed_and_remaining() -> None:
 
 def test_a_batch_that_has_finished_nothing_does_not_guess() -> None:
     shown = tables.batch(batch(finished=0, errors=0, succeeded=0), NOW)
-    assert shown.count("<dd>n/a</dd>") == 2
+    assert shown.count("<dd>n/a</dd>") == 3
+
+
+def test_a_batch_of_web_pages_has_no_yes_or_no_but_a_mean() -> None:
+    assert "<dt>Mean reward</dt><dd>0.83</dd>" in tables.batch(batch(mean_reward=0.831), NOW)

@@ -19,7 +19,7 @@ def test_a_batch_counts_its_episodes(store):
     started(store)
     batch = store.batch(batch_id)
     assert (batch.total, batch.started, batch.finished) == (4, 4, 3)
-    assert (batch.succeeded, batch.errors) == (1, 1)
+    assert (batch.succeeded, batch.errors, batch.mean_reward) == (1, 1, 0.5)
     assert batch.settings == {"policy": "embedded", "n": 4}
     assert store.search(EpisodeFilter(batch_id=batch_id)).count == 4
 
@@ -27,6 +27,7 @@ def test_a_batch_counts_its_episodes(store):
 def test_a_batch_without_episodes_counts_none(store):
     batch = store.batch(store.start_batch("rollout", {}, 0))
     assert (batch.started, batch.finished, batch.succeeded, batch.errors) == (0, 0, 0, 0)
+    assert batch.mean_reward is None
 
 
 def test_a_batch_goes_from_running_to_its_end(store):
