@@ -67,7 +67,8 @@ STILL = """() => {
     for (const bar of document.querySelectorAll("progress:indeterminate")) bar.value = 0;
 }"""
 """What moves stands still for good; the screenshot's own stilling ends before boxes are read."""
-TAILWIND_ADDRESS = re.compile(r"tailwind[^\s\"'<>()]{0,200}\.css", re.IGNORECASE)
+FORGET = ("Network.setCacheDisabled", {"cacheDisabled": True})
+"""Empties the cache of a document, which would give a page the stylesheet of the page before."""
 T = TypeVar("T")
 
 
@@ -102,7 +103,6 @@ class Tab:
         self._asked = 0
         self.problem: RenderError | None = None
         """Why the page in work must fail, seen while its requests were answered."""
-        self._drawn = 0
 
     @classmethod
     async def open(cls, chromium: Chromium) -> Tab:
@@ -154,9 +154,8 @@ class Tab:
             self._answers = Answers("")
             await self._page.goto(ADDRESS)
         self._is_clean = not leaves_traces(html)
-        self._answers = Answers(html)
-        self._drawn += 1
-        html = with_own_stylesheet(html, self._drawn)
+        self._answers, self._asked = Answers(html), 0
+        await self._devtools.send(*FORGET)
         await self._page.set_viewport_size({"width": width, "height": VIEW_HEIGHT})
         writing = self._page.set_content(html, wait_until="load", timeout=limits.load_s * 1000)
         await _in_time(writing, limits.load_s, "load")
@@ -180,14 +179,6 @@ class Tab:
         )
         boxes = await visible_boxes(self._page, self._devtools, width, height)
         return Rendering(png, width, height, boxes, is_cut=full > height)
-
-
-def with_own_stylesheet(html: str, number: int) -> str:
-    """The page asking for Tailwind at an address of its own.
-
-    Chromium loads an address once a document, and each page is answered with other rules.
-    """
-    return TAILWIND_ADDRESS.sub(rf"\g<0>?{number}", html)
 
 
 def leaves_traces(html: str) -> bool:

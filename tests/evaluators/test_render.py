@@ -131,6 +131,15 @@ def test_a_page_leaves_nothing_to_the_next() -> None:
             assert renderer.render(PLAIN) == plain, name
 
 
+def test_every_page_has_the_styles_of_its_own_classes() -> None:
+    colors = {"red": "#ef4444", "green": "#10b981", "blue": "#3b82f6"}
+    page = f'{TAILWIND}<p class="bg-{{}}-500">tailwind.min.css</p>'
+    with Renderer(PATIENT, at_once=1) as renderer:  # one document for them all
+        drawn = {name: renderer.render(page.format(name)).boxes[0] for name in colors}
+    assert {name: box.background for name, box in drawn.items()} == colors
+    assert {box.text for box in drawn.values()} == {"tailwind.min.css"}
+
+
 def test_many_threads_each_get_their_own_page(renderer: Renderer) -> None:
     def color_of(n: int) -> tuple[float, ...]:
         page = f'<body style="background:rgb({n}, {255 - n}, 7)">'
