@@ -290,6 +290,9 @@ def test_two_web_pages_stand_live_beside_the_wanted_one(arrive: Arrive) -> None:
     pages = page.locator("#both-pages")
     expect(pages.locator(".duo .design")).to_have_count(2)
     expect(pages.get_by_label("The page that is wanted", exact=True).last).to_be_visible()
+    target = pages.locator(".both-pages + .design img")
+    target.scroll_into_view_if_needed()
+    expect(target).not_to_have_js_property("naturalWidth", 0, timeout=120_000)
     for i in range(2):
         frame = pages.frame_locator(".version:not([hidden]) iframe").nth(i)
         expect(frame.locator("h1")).to_have_text("First")
