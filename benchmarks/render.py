@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Playwright, Route, async_playwright
 
 from benchmarks.comparison import Comparison
 from evaluators.render import Limits, Renderer
-from evaluators.render.answers import Answers, missing_assets
+from evaluators.render.answers import ASSETS, STYLESHEET, Answers, missing_assets
 from sweet.browser import chromium_path
 from sweet.errors import RenderError
 from sweet.tasks import mini
@@ -90,14 +90,16 @@ async def _launch(playwright: Playwright) -> Browser:
 
 async def _in_context(chromium: Browser, page: str) -> None:
     context = await chromium.new_context(java_script_enabled=False)
-    whole = Answers(page)
+    answers = Answers(page)
 
     async def answer(route: Route) -> None:
-        found = whole.to(route.request.url, False, route.request.resource_type)
-        if found is None:
-            await route.abort()
-        else:
+        kind = route.request.resource_type
+        if kind == "stylesheet":
+            await route.fulfill(path=ASSETS / STYLESHEET, content_type="text/css")
+        elif found := answers.to(route.request.url, False, kind):
             await route.fulfill(body=found.body, headers=found.headers)
+        else:
+            await route.abort()
 
     await context.route("**/*", answer)
     tab = await context.new_page()

@@ -98,9 +98,9 @@ def _bubblewrap(browser: Path) -> list[str]:
     for path in READABLE:
         arguments += [*_folders_above(Path(path)), "--ro-bind-try", path, path]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
-    own = browser.resolve().parent
-    if not any(own.is_relative_to(path) for path in READABLE):
-        arguments += [*_folders_above(own), "--ro-bind", str(own), str(own)]
+    for own in sorted({browser.parent, browser.resolve().parent}):
+        if not any(own.is_relative_to(path) for path in READABLE):
+            arguments += [*_folders_above(own), "--ro-bind", str(own), str(own)]
     return ["bwrap", *arguments, "--chdir", "/tmp", "--"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.evaluators.hostile_pages import (
     MARK,
     NETWORK,
     PAGES,
+    PAINT,
     HostilePage,
     Traps,
     trapped,
@@ -148,12 +150,19 @@ def test_a_renderer_with_a_hole_fails(traps: Traps, monkeypatch: pytest.MonkeyPa
         found = all_wrong(holed, pages, traps)
     assert {"iframe", "picture", "stylesheet"} <= set(found)
     assert "a connection was opened" in str(found["picture"])
-    assert "it shows loot" in str(found["stylesheet"])
+
+
+def test_loot_and_lost_text_and_failures_are_noticed(renderer: Renderer, traps: Traps) -> None:
+    shown = HostilePage("shown", f'<p>{MARK}</p><p style="{PAINT}">x</p>')
+    lost = HostilePage("lost", f'<p style="display:none">{MARK}</p>')
+    failed = HostilePage("failed", "x" * (600 << 10))
+    assert wrong(renderer, shown, traps) == ["it shows loot"]
+    assert wrong(renderer, lost, traps) == ["what else is on it was not drawn"]
+    assert wrong(renderer, failed, traps)[0].startswith("it failed: The page has 614,400 bytes")
+    assert wrong(renderer, replace(shown, html="x", is_drawn=False), traps) == ["it was drawn"]
 
 
 def test_the_file_and_the_listener_are_reachable_at_all(traps: Traps) -> None:
-    import urllib.request
-
     traps.seen.clear()
     address = traps.fill("http://@HOST@/a.css")
     assert b"ff00fe" in urllib.request.urlopen(address, timeout=10).read()
