@@ -61,9 +61,7 @@ def _ways(parts: dict[str, Any]) -> Ways:
     with gr.Row(elem_classes="start-row"):
         parts["first"] = gr.Dropdown(label="Version", choices=[], min_width=220)
         parts["second"] = gr.Dropdown(label="The other version", choices=[], min_width=220)
-        is_blind = gr.Checkbox(
-            label="Blind: hide who is who until the vote", value=True, min_width=300
-        )
+    is_blind = gr.Checkbox(label="Blind: hide who is who until the vote", value=True)
     with gr.Tabs() as parts["tabs"]:
         with gr.Tab("A task", id="task"):
             search, surprise, begin = _one_task(parts)
