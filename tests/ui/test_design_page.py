@@ -226,6 +226,22 @@ def test_nothing_stands_out_on_a_phone(arrive: Arrive, scheme: str) -> None:
         assert person.overflow() == []
 
 
+def test_a_batch_of_pages_runs_from_the_watch_page(arrive: Arrive) -> None:
+    person = arrive()
+    page = person.page
+    person.go_watch()
+    page.get_by_label("Task set").click()
+    page.get_by_role("option", name="mini-frontend/validation").click()
+    page.get_by_label("Episodes").fill("2")
+    person.button("Start").click()
+    expect(page.locator("#progress")).to_contain_text("2/2", timeout=120_000)
+    expect(page.locator("#progress")).to_contain_text(re.compile(r"Mean reward\s*0\.\d\d"))
+    expect(page.locator("#episodes .pill").first).to_contain_text("alike")
+    page.locator("#episodes tbody a").first.click()
+    expect(page.locator("#turn-1 .as-drawn img")).to_be_visible()
+    expect(page.locator("#turn-1 .message.collaborator")).not_to_be_empty()
+
+
 def test_the_embedded_agent_is_said_not_to_manage_a_page(arrive: Arrive) -> None:
     person = arrive()
     person.go()
