@@ -20,9 +20,11 @@ class Child:
     So one can be made ready while another still works: half of an answer's time would go into it.
     """
 
-    def __init__(self, confinement: confine.Confinement, cpu_s: int, memory_bytes: int, studio: int):
+    def __init__(
+        self, confinement: confine.Confinement, cpu_s: int, memory_bytes: int, studio_fd: int
+    ):
         self.limits = (cpu_s, memory_bytes)
-        self._studio = studio
+        self._studio = studio_fd
         self._buffer, self._bytes = bytearray(), 0
         self._stage = "start"
         self._fd, results = os.pipe()
