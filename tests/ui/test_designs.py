@@ -45,8 +45,8 @@ def spoken(services: Services, seat: Seat) -> play.Shown:
 
 def begun(services: Services, monkeypatch: pytest.MonkeyPatch, *texts: str) -> play.Shown:
     """A person's episode after the first text; the others follow."""
-    monkeypatch.setattr("sweet.services.open_engine", lambda model: engine)
     engine = FakeEngine(texts)
+    monkeypatch.setattr("sweet.services.open_engine", lambda model: engine)
     first = play.start(services, "page-1", PERSON, "embedded")
     assert "The page that is wanted" in first.design and "<iframe" not in first.design
     assert first.says["value"] == "" and "differs" in first.says["placeholder"]
