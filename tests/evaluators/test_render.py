@@ -98,7 +98,7 @@ def test_it_is_what_draws_pages(renderer: Renderer) -> None:
     assert (drawn.width, drawn.height, drawn.is_cut) == (400, 720, False)
     picture = pixels(drawn.png)
     assert picture.size == (400, 720)
-    assert picture.getpixel((399, 12)) == (0, 255, 0)
+    assert picture.getpixel((200, 12)) == (0, 255, 0)
 
 
 @pytest.mark.parametrize("name", MOVING)
