@@ -25,6 +25,7 @@ _MARK = re.compile(
     + rf"{_EMPHASIS}{{0,6}}[ \t]{{0,4}}[::]",
     re.IGNORECASE,
 )
+_WHOLE_MARK = re.compile(_MARK.pattern + r"[*_~\"'“”‘’]{0,6}", re.IGNORECASE)
 MAX_PAGE_BYTES = 512 << 10
 _LONGEST_INDENT = 100
 
@@ -104,7 +105,7 @@ def without_page(text: str) -> str:
     if found is None:
         return said
     before, _, after = said.rpartition(found)
-    rest = _MARK.sub("", before).rstrip().removesuffix("```html").removesuffix("```").rstrip()
+    rest = _WHOLE_MARK.sub("", before).rstrip().removesuffix("```html").removesuffix("```").rstrip()
     after = after.lstrip().removeprefix("```").strip()
     return f"{rest}\n\n{after}".strip()
 

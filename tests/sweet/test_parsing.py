@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweet.errors import PolicyError
-from sweet.parsing import parse_action, spoken
+from sweet.parsing import parse_action, spoken, without_page
 from sweet.types import ANSWER_MARK, Usage
 
 CODE = "def f(x):\n    return x"
@@ -112,3 +112,19 @@ def test_texts_close_to_the_mark_never_hang(text: str) -> None:
     assert spoken(text) == text.strip()
     if text.strip():
         assert not parse_action(text).is_final
+
+
+@pytest.mark.parametrize(
+    ("text", "beside"),
+    [
+        ("<html>a</html>", ""),
+        ("Here:\n```html\n<html>a</html>\n```\nGood?", "Here:\n\nGood?"),
+        ("Draft 2.\n<!doctype html><html>a</html>", "Draft 2."),
+        ("Done. **I WANT TO ANSWER:**\n<html>a</html>", "Done."),
+        ("<think>hm</think>Look: <html>a</html> Fine.", "Look:\n\nFine."),
+        ("Which colour?", "Which colour?"),
+        ("Half: <html>a", "Half: <html>a"),
+    ],
+)
+def test_what_is_said_beside_a_page_is_told_apart_from_it(text: str, beside: str) -> None:
+    assert without_page(text) == beside
