@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Self
 
 from evaluators.backend import BackendEvaluator
 from evaluators.frontend import FrontendEvaluator, open_clip_model
@@ -100,7 +101,7 @@ class Services(Collaborators):
             self._engines.clear()
         self.store.close()
 
-    def __enter__(self) -> Services:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -114,9 +114,10 @@ class Workbench:
 
         def report(step: int, total: int, numbers: Mapping[str, float]) -> bool:
             epoch = (step - 1) * how[1] // total + 1
-            self.services.store.add_metrics(self.id, stage, step, {**numbers, "epoch": epoch})
+            told = {**numbers, "epoch": epoch}
+            self.services.store.add_metrics(self.id, stage, step, told)
             if self._tracker:
-                self._tracker.log(stage, step, numbers)
+                self._tracker.log(stage, step, told)
             if step in (1, total) or step % max(1, total // SAID_UPDATES) == 0:
                 self.note(f"{stage} {step} of {total}: {_brief(dict(numbers))}")
             return self.at(stage, step, total)

@@ -17,8 +17,8 @@ MARKUP = re.compile(r"[<>`{}]|\b(?:div|h1|bg-|href|class=)\b|#[0-9a-f]{6}")
 
 
 def box(tag: str, text: str, x: float, y: float, width: float, height: float, **looks) -> Box:
-    known = {"color": "#111827", "background": "#ffffff", "font_size": 16.0, "bold": False}
-    return Box(tag, text, x, y, width, height, align=looks.pop("align", "left"), **known | looks)
+    plain = Box(tag, text, x, y, width, height, "#111827", "#ffffff", 16.0, False, "left")
+    return replace(plain, **looks)
 
 
 BLUE, GRAY = "#3b82f6", "#e5e7eb"

@@ -94,16 +94,17 @@ def test_rounds_are_chosen_by_task_set_and_version(store: EpisodeStore) -> None:
     figures = {"parent": {"n": 4, "success_rate": 0.5, "success_ci95": [0.1, 0.9]}}
     for number, name in ((1, "mini-backend/validation"), (2, "other/test")):
         store.start_round(f"r{number}", "sweet", "embedded", {"validation_set": name})
-        done = {"version_id": f"v000{number}", "is_promoted": False}
-        store.end_round(f"r{number}", **done, figures=figures)
+        version = f"v000{number}"
+        store.end_round(f"r{number}", version_id=version, is_promoted=False, figures=figures)
 
-    def chosen(**wanted: str) -> list[str]:
-        return [point.round_id for point in standings(store, EpisodeFilter(**wanted)).rounds]
+    def chosen(wanted: EpisodeFilter) -> list[str]:
+        return [point.round_id for point in standings(store, wanted).rounds]
 
-    assert chosen() == chosen(policy_id="embedded") == ["r1", "r2"]
-    assert chosen(task_set="mini-backend") == chosen(policy_id="v0001") == ["r1"]
-    assert chosen(task_set="other/test") == ["r2"]
-    assert chosen(task_set="mini-backend/test") == []
+    assert chosen(EpisodeFilter()) == chosen(EpisodeFilter(policy_id="embedded")) == ["r1", "r2"]
+    of_set, of_version = EpisodeFilter(task_set="mini-backend"), EpisodeFilter(policy_id="v0001")
+    assert chosen(of_set) == chosen(of_version) == ["r1"]
+    assert chosen(EpisodeFilter(task_set="other/test")) == ["r2"]
+    assert chosen(EpisodeFilter(task_set="mini-backend/test")) == []
 
 
 def test_another_order_is_the_same_rows_again(store: EpisodeStore) -> None:

@@ -66,7 +66,9 @@ def test_a_round_of_its_own_process_goes_to_its_end_and_tells_how_far_it_is(jobs
     id = jobs.start(quick())
     begun = jobs.running()
     assert begun and begun.id == id == "r0001" and begun.process_id != os.getpid()
-    assert psutil.Process(begun.process_id).environ()["MALLOC_MMAP_MAX_"] == "0"
+    process = psutil.Process(begun.process_id)
+    until(process.environ, jobs)  # empty for a moment while it starts
+    assert process.environ()["MALLOC_MMAP_MAX_"] == "0"
     with pytest.raises(TrainingError, match="Another round is running: r0001"):
         jobs.start(quick())
     until(ended(jobs), jobs)
@@ -208,7 +210,8 @@ def test_the_preview_is_what_the_round_then_collects(jobs):
     assert found.by_source == {"mini-backend/train": 4}
     assert found.by_collaborator == {"scripted": 4}
     assert found.by_policy == {jobs.services.default_policy(): 4}
-    assert found.pairs_by_source == {"outcome": 2} and found.success_rate == 0.5
+    assert found.pairs_by_source == {"outcome": 2} and found.turn_pairs == 0
+    assert (found.success_rate, found.scored) == (0.5, 4)
     assert found.left_out == {"no reward": 2}
     assert jobs.preview(quick(algorithm="rft")).pairs == 0
     assert jobs.preview(quick(fresh_tasks=3, use_log=False)).fresh == 6

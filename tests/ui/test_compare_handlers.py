@@ -382,7 +382,7 @@ def test_sessions_that_do_not_fit_are_refused(studio: Studio, duels: Duels) -> N
         ((one.id, None), "Choose two sessions"),
     ):
         with pytest.raises((ConfigError, StoreError), match=why):
-            compare_begin.start_sessions(duels, *ids, True, browser())
+            compare_begin.start_sessions(duels, ids[0], ids[1], True, browser())
     assert other.stop_reason is StopReason.ANSWERED
 
 

@@ -12,8 +12,9 @@ ANSWER = "I WANT TO ANSWER:\ndef f(x): return x"
 def side(*said: str, live: str = "", seat: str = "scripted", end: StopReason | None = None) -> Side:
     """A side after these messages, the agent's and the collaborator's in turn."""
     turns = tuple(
-        Turn(i // 2, Action(said[i], said[i], said[i] == ANSWER), *said[i + 1 : i + 2])
-        for i in range(0, len(said), 2)
+        Turn(i // 2, Action(message, message, message == ANSWER), (*said, None)[i + 1])
+        for i, message in enumerate(said)
+        if i % 2 == 0
     )
     found = Side(Episode("e", "t", "p", seat, 1, turns=turns, stop_reason=end))
     found.pieces.append(live)

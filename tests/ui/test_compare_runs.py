@@ -55,7 +55,7 @@ def open_link(runs: Runs, query: dict[str, str]) -> Run:
 
 def _request(query: dict[str, str]) -> gr.Request:
     request = gr.Request()
-    request.query_params = query  # type: ignore[attr-defined]
+    request.query_params = query
     return request
 
 

@@ -168,7 +168,7 @@ def _become_program(confinement, limits, results, orders):
         _keep_only(results, orders, confinement.ruleset)
         reporter = programs.Reporter(RESULTS)
         confinement.apply(*limits)
-        message = frames.read_message(ORDERS)
+        message = frames.read_message(ORDERS) or b""  # none: the worker has gone
         os.close(ORDERS)
         job, first = marshal.loads(message)
         reporter.send("confined", first)

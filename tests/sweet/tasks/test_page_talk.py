@@ -162,8 +162,8 @@ def test_one_difference_is_said_in_many_ways() -> None:
 def test_a_reply_names_the_largest_differences_and_repeats_by_seed() -> None:
     shown = PAGE.having("page", "color", "light red").having("footer", "text", "Bye")
     html, wanted = render(shown), render(PAGE)
-    replies = [reply_to(wanted, html, seed) for seed in range(60)]
-    assert replies == [reply_to(wanted, html, seed) for seed in range(60)]
+    replies = [reply_to(wanted, html, seed) or "" for seed in range(60)]
+    assert replies == [reply_to(wanted, html, seed) or "" for seed in range(60)]
     assert all("white" in reply.lower() for reply in replies)
     both = [reply for reply in replies if "Thank you" in reply]
     assert 10 < len(both) < 50

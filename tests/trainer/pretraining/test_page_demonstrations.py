@@ -29,7 +29,7 @@ MADE = [
 
 def pages_of(made):
     found = [page_in(m.content).html for m in made.messages if m.role == "assistant"]
-    return [parse_page(html) for html in found]
+    return [parse_page(html or "") for html in found]
 
 
 def test_every_message_of_the_agent_is_a_whole_page_and_the_last_is_the_answer():
