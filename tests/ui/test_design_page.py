@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from evaluators.render.answers import missing_assets
 from tests.ui.designing import ATTACKS, Designer, drawing
 from tests.ui.studio import Studio, chromium, running
 
+pytestmark = pytest.mark.skipif(bool(missing_assets()), reason="make setup fetches the assets")
 Arrive = Callable[..., Designer]
 SHOWN = "#design .version:not([hidden])"
 
