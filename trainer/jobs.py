@@ -16,7 +16,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +138,8 @@ class Jobs:
     def command(self, settings: RoundSettings) -> str:
         """The shell command, to be run in the project's folder, that does the same headless."""
         words = [_python(), "-m", "trainer", "round"]
-        for field in fields(settings):
-            value = getattr(settings, field.name)
-            if value == field.default:
-                continue
-            option = field.name.replace("_", "-")
+        for name, value in settings.changed().items():
+            option = name.replace("_", "-")
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")
             else:

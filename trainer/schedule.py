@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from filelock import FileLock, Timeout
@@ -98,7 +98,7 @@ class Schedule:
                 every_episodes=every_episodes,
                 every_hours=every_hours,
                 next_at=_after(every_hours),
-                settings=row.settings if settings is None else _changed(settings),
+                settings=row.settings if settings is None else settings.changed(),
             )
         )
         return self.state()
@@ -185,12 +185,6 @@ class Schedule:
 
 def _after(hours: float) -> str | None:
     return iso(now() + timedelta(hours=hours)) if hours else None
-
-
-def _changed(settings: RoundSettings) -> dict[str, object]:
-    """The settings that are no defaults."""
-    given = settings.as_dict()
-    return {f.name: given[f.name] for f in fields(settings) if given[f.name] != f.default}
 
 
 def in_words(state: ScheduleState) -> str:

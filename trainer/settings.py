@@ -181,6 +181,11 @@ class RoundSettings:
         """Name and value of each."""
         return asdict(self)
 
+    def changed(self) -> dict[str, Any]:
+        """Name and value of each that is not its kind of tasks' default."""
+        usual = {**RoundSettings(tasks=self.tasks).as_dict(), "tasks": RoundSettings().tasks}
+        return {name: value for name, value in self.as_dict().items() if value != usual[name]}
+
     def weight_of(self, source: PairSource) -> float:
         """How much a pair counts in training, by who preferred its better side."""
         weights = {
