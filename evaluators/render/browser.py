@@ -207,9 +207,9 @@ class Browser:
     @classmethod
     async def start(cls, walls: Walls) -> Browser:
         """A browser behind these walls. Raises: Error where it does not start."""
+        driver = await async_playwright().start()
         folder = Path(tempfile.mkdtemp(prefix="sweet-render-"))
         _open_to_nobody(folder, walls)
-        driver = await async_playwright().start()
         try:
             path = browser_path(driver.chromium.executable_path)
             chromium = await driver.chromium.launch(
@@ -222,8 +222,8 @@ class Browser:
             )
         except BaseException:
             _kill(folder)
-            await driver.stop()
             shutil.rmtree(folder, ignore_errors=True)
+            await driver.stop()
             raise
         return cls(driver, chromium, folder)
 
@@ -257,11 +257,11 @@ class Browser:
     async def close(self) -> None:
         """End it and remove what it left."""
         self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
         with suppress(Error, TimeoutError):
             await asyncio.wait_for(self._chromium.close(), STOP_S)
         with suppress(Error, TimeoutError):
             await asyncio.wait_for(self._driver.stop(), STOP_S)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 async def _in_time(work: Awaitable[T], seconds: float, what: str) -> T:
