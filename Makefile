@@ -12,7 +12,7 @@ run: ready ## set up what is missing, then start the studio and print its addres
 test: ready ## set up what is missing, then check the style and run all tests
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=1; \
-	$(PY) -m pytest || status=1; \
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile || status=1; \
 	if [ $$status -eq 0 ]; then echo "All checks and tests passed."; \
 	else echo "Some checks or tests failed; see above."; fi; exit $$status
 
