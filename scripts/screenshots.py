@@ -83,8 +83,24 @@ def retrain(page: Page, address: str) -> None:
     expect(page.locator("#round .verdict")).to_be_visible(timeout=ROUND_MS)
 
 
+def compare(page: Page, address: str) -> str:
+    """The path of a comparison that waits for a vote."""
+    page.goto(address + "/compare")
+    expect(page.get_by_label("The other version")).not_to_have_value("")
+    page.get_by_label("Watch: Simulator (scripted)").check()
+    page.get_by_role("button", name="Start both", exact=True).click()
+    expect(page.locator("#ballot")).to_contain_text("Which side is better?")
+    return page.url.removeprefix(address)
+
+
 def shoot(
-    browser: Browser, address: str, episode: str, batch: str, scheme: str, width: int
+    browser: Browser,
+    address: str,
+    episode: str,
+    batch: str,
+    comparison: str,
+    scheme: str,
+    width: int,
 ) -> None:
     """Each page in one look."""
     viewport = {"width": width, "height": 900 if width > 640 else 844}
@@ -97,10 +113,12 @@ def shoot(
         "sessions": ("/sessions", "#table table"),
         "replay": (f"/sessions?episode={episode}&turn=2", ".replay"),
         "train": ("/train", "#plots .plots"),
+        "compare": (comparison, "#ballot"),
+        "leaderboard": ("/leaderboard", "#board .board"),
     }
     for name, (path, wanted) in shown.items():
         page.goto(address + path)
-        expect(page.locator(wanted)).to_be_visible()
+        expect(page.locator(wanted).first).to_be_visible()
         page.mouse.move(0, 0)
         page.screenshot(path=IMAGES / f"{name}-{scheme}-{width}.png")
         if name == "collaborate":
@@ -130,8 +148,9 @@ def main() -> None:
         expect(page.locator(".batch")).to_contain_text("done")
         batch = page.url.removeprefix(address)
         retrain(page, address)
+        comparison = compare(page, address)
         for scheme, width in LOOKS:
-            shoot(browser, address, episode, batch, scheme, width)
+            shoot(browser, address, episode, batch, comparison, scheme, width)
         browser.close()
     print(f"The pictures are in {IMAGES}.")
 
