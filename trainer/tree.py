@@ -72,14 +72,7 @@ def tree_logps(
     In the graph, trunk included, unless gradients are off. `pass_tokens` bounds the tokens of one
     forward pass; by default it fits the device. Raises: TrainingError.
     """
-    if not tree.branches:
-        return []
-    pass_tokens = pass_tokens or _default_pass_tokens(model)
-    trunk = _Trunk.read(model, tree)
-    found: dict[int, torch.Tensor] = {}
-    for group in _groups(tree, pass_tokens):
-        found |= trunk.branch_logps(model, tree, group, pass_tokens)
-    return [found[i] for i in range(len(tree.branches))]
+    return _each_branch(_Trunk.branch_logps, model, tree, pass_tokens)
 
 
 def tree_ends(
@@ -89,13 +82,23 @@ def tree_ends(
 
     `pass_tokens` as for `tree_logps`. Raises: TrainingError.
     """
+    return _each_branch(_Trunk.branch_ends, model, tree, pass_tokens)
+
+
+def _each_branch(
+    read: Callable[..., dict[int, torch.Tensor]],
+    model: Any,
+    tree: EpisodeTree,
+    pass_tokens: int | None,
+) -> list[torch.Tensor]:
+    """What `read` makes of every branch, in their order, a group of them a pass."""
     if not tree.branches:
         return []
     pass_tokens = pass_tokens or _default_pass_tokens(model)
     trunk = _Trunk.read(model, tree)
     found: dict[int, torch.Tensor] = {}
     for group in _groups(tree, pass_tokens):
-        found |= trunk.branch_ends(model, tree, group, pass_tokens)
+        found |= read(trunk, model, tree, group, pass_tokens)
     return [found[i] for i in range(len(tree.branches))]
 
 

@@ -8,15 +8,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sweet.browser import chromium_path
+from sweet.services import Services
+from sweet.settings import Settings
 from tests.sweet.engines.server import DONE, USAGE, Handler, piece, refuses, serving
+from trainer.jobs import Jobs
 
 ROOT = Path(__file__).parents[2]
 ANSWER = "I WANT TO ANSWER:\ndef {}(*args):\n    while True:\n        pass"
@@ -114,6 +117,17 @@ def running(data: Path, port: int = 0, **env: str) -> Iterator[Studio]:
         yield studio
     finally:
         studio.kill()
+
+
+@contextmanager
+def training(data: Path) -> Iterator[Studio]:
+    """The app with that data folder; a round outlives its app, and is ended after it."""
+    with running(data) as studio:
+        yield studio
+    with Services(Settings(data=data)) as services:
+        jobs = Jobs(services)
+        if left := jobs.running():
+            jobs.abort(left.id)
 
 
 @contextmanager
@@ -222,3 +236,22 @@ class Visitor:
                     .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
                     .map(e => e.tagName + "." + e.className)"""
         )
+
+
+V = TypeVar("V", bound=Visitor)
+Arrive = Callable[..., Visitor]
+"""Brings a person to the studio; takes what `Visitor` takes."""
+
+
+@contextmanager
+def arriving(browser: Browser, address: str, kind: Callable[..., V]) -> Iterator[Callable[..., V]]:
+    """A way to bring people of that kind, who all leave at the end."""
+    visitors: list[V] = []
+
+    def arrive(**options: Any) -> V:
+        visitors.append(kind(browser, address, **options))
+        return visitors[-1]
+
+    yield arrive
+    for visitor in visitors:
+        visitor.leave()

@@ -16,7 +16,7 @@ from sweet.types import Action, StopReason
 from tests.sweet.engines.server import DONE, USAGE, Handler, piece, refuses, serving
 from tests.ui.designing import MARK, Designer
 from tests.ui.designing import page as web_page
-from tests.ui.studio import Studio, Visitor, chromium, running
+from tests.ui.studio import Studio, Visitor, arriving, running
 
 Arrive = Callable[..., Designer]
 NAMES = ("v0001", "v0002")
@@ -76,23 +76,10 @@ def store(studio: Studio) -> Iterator[EpisodeStore]:
         yield store
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def arrive(studio: Studio, browser: Browser) -> Iterator[Arrive]:
-    visitors: list[Designer] = []
-
-    def arrive(**options: object) -> Designer:
-        visitors.append(Designer(browser, studio.address, **options))  # type: ignore[arg-type]
-        return visitors[-1]
-
-    yield arrive
-    for visitor in visitors:
-        visitor.leave()
+    with arriving(browser, studio.address, Designer) as arrive:
+        yield arrive
 
 
 def go(visitor: Visitor) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from sweet.services import Services
 from sweet.store import RankedCandidate
 from tests.trainer.studio import log_episodes, quick, settings, tiny_model
-from tests.ui.studio import ATTACK, Studio, Visitor, chromium, running
+from tests.ui.studio import ATTACK, Arrive, Studio, running
 from trainer.round import run_round
 
-Arrive = Callable[..., Visitor]
 HOSTILE = f"{ATTACK}\nI WANT TO ANSWER:\ndef f(x):\n    return '{ATTACK}'"
 MANY = [RankedCandidate(f"{n} {HOSTILE}", n + 1, 0.1 * n - 0.5, n % 2) for n in range(16)]
 
@@ -37,25 +36,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio(data: Path) -> Iterator[Studio]:
     with running(data) as studio:
         yield studio
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def arrive(studio: Studio, browser: Browser) -> Iterator[Arrive]:
-    visitors: list[Visitor] = []
-
-    def arrive(width: int = 1280, **options: Any) -> Visitor:
-        visitors.append(Visitor(browser, studio.address, width, **options))
-        return visitors[-1]
-
-    yield arrive
-    for visitor in visitors:
-        visitor.leave()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from evaluators.render.answers import missing_assets
 from tests.ui.designing import ATTACKS, Designer, drawing
-from tests.ui.studio import Studio, chromium, running
+from tests.ui.studio import Studio, arriving, running
 
 pytestmark = pytest.mark.skipif(bool(missing_assets()), reason="make setup fetches the assets")
 Arrive = Callable[..., Designer]
@@ -50,23 +50,10 @@ def studio(canary: list[str], tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield studio
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def arrive(studio: Studio, browser: Browser) -> Iterator[Arrive]:
-    designers: list[Designer] = []
-
-    def arrive(**options: object) -> Designer:
-        designers.append(Designer(browser, studio.address, **options))  # type: ignore[arg-type]
-        return designers[-1]
-
-    yield arrive
-    for designer in designers:
-        designer.leave()
+    with arriving(browser, studio.address, Designer) as arrive:
+        yield arrive
 
 
 def test_a_person_makes_a_page_in_three_versions_sees_the_score_and_finds_them_again(

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from sweet.engines import EMBEDDED_DIR
-from tests.ui.studio import Studio, Visitor, chromium, running
+from tests.ui.studio import Studio, Visitor, running
 from tests.ui.test_pages import exported
 
 pytestmark = pytest.mark.skipif(
@@ -23,12 +23,6 @@ pytestmark = pytest.mark.skipif(
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     with running(tmp_path_factory.mktemp("data")) as studio:
         yield studio
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def turns(visitor: Visitor) -> int:

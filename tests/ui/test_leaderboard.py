@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,8 @@ from sweet.exchange import preference_ids
 from sweet.store import Choice, EpisodeStore, Voter
 from sweet.types import Action, EpisodeFilter, StopReason
 from tests.sweet.test_leaderboard import played
-from tests.ui.studio import Studio, Visitor, chromium, running
+from tests.ui.studio import Arrive, Studio, Visitor, arriving, running
 from trainer.preferences import preference_pairs
-
-Arrive = Callable[..., Visitor]
 
 
 @pytest.fixture(scope="module")
@@ -37,23 +35,10 @@ def store(studio: Studio) -> Iterator[EpisodeStore]:
         yield store
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def arrive(studio: Studio, store: EpisodeStore, browser: Browser) -> Iterator[Arrive]:
-    visitors: list[Visitor] = []
-
-    def arrive(**options: object) -> Visitor:
-        visitors.append(Visitor(browser, studio.address, **options))  # type: ignore[arg-type]
-        return visitors[-1]
-
-    yield arrive
-    for visitor in visitors:
-        visitor.leave()
+    with arriving(browser, studio.address, Visitor) as arrive:
+        yield arrive
 
 
 def a_task(store: EpisodeStore) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.studio import ATTACK, Studio, Visitor, chromium, running, talking
-
-Arrive = Callable[..., Visitor]
+from tests.ui.studio import ATTACK, Arrive, Studio, Visitor, running, talking
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +24,6 @@ def agent() -> Iterator[dict[str, str]]:
 def studio(agent: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     with running(tmp_path_factory.mktemp("data"), 0, **agent) as studio:
         yield studio
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def arrive(studio: Studio, browser: Browser) -> Iterator[Arrive]:
-    visitors: list[Visitor] = []
-
-    def arrive(**options: object) -> Visitor:
-        visitors.append(Visitor(browser, studio.address, **options))  # type: ignore[arg-type]
-        return visitors[-1]
-
-    yield arrive
-    for visitor in visitors:
-        visitor.leave()
 
 
 def exported(visitor: Visitor, shape: str, folder: Path) -> list[dict]:

@@ -10,10 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from sweet.engines import EMBEDDED_DIR
-from sweet.services import Services
-from sweet.settings import Settings
-from tests.ui.studio import Studio, Visitor, chromium, running
-from trainer.jobs import Jobs
+from tests.ui.studio import Studio, Visitor, training
 
 pytestmark = [
     pytest.mark.timeout(1800),  # of seconds where nothing else runs
@@ -38,18 +35,8 @@ STOPPED = ("collect", "evaluate")
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     data = tmp_path_factory.mktemp("data")
-    with running(data) as studio:
+    with training(data) as studio:
         yield studio
-    with Services(Settings(data=data)) as services:  # a round outlives its app
-        jobs = Jobs(services)
-        if left := jobs.running():
-            jobs.abort(left.id)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def choose(visitor: Visitor, label: str, option: str) -> None:

@@ -18,9 +18,8 @@ from sweet.settings import Settings
 from sweet.store import Choice, EpisodeStore
 from sweet.types import Action, Episode, StopReason, TaskKind
 from tests.ui.designing import page as web_page
-from tests.ui.studio import Studio, Visitor, chromium, running
+from tests.ui.studio import Studio, Visitor, training
 from tests.ui.test_train import PATIENCE_MS, SMALL, go_train, state
-from trainer.jobs import Jobs
 
 pytestmark = [
     pytest.mark.timeout(1800),  # of seconds where nothing else runs
@@ -80,18 +79,8 @@ def draw(store: EpisodeStore, task_id: str, color: str) -> str:
 
 @pytest.fixture(scope="module")
 def studio(data: Path, to_compare: list[Two]) -> Iterator[Studio]:
-    with running(data) as studio:
+    with training(data) as studio:
         yield studio
-    with Services(Settings(data=data)) as services:  # a round outlives its app
-        jobs = Jobs(services)
-        if left := jobs.running():
-            jobs.abort(left.id)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def vote(visitor: Visitor, store: EpisodeStore, better: str, worse: str) -> None:

@@ -23,7 +23,7 @@ from sweet.tasks.mini_pages import CLASSES, HEAD, Kind, is_dark
 from sweet.tasks.mini_topics import topics
 from sweet.types import ANSWER_MARK
 from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
-from trainer.pretraining.tokenizer import SPECIAL
+from trainer.pretraining.tokenizer import SPECIAL, for_dialogues
 
 _I = "\n    "  # before what stands inside a section
 _PADDED = ' p-4">'
@@ -92,18 +92,7 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             decoders.Replace(Regex(f" ?{re.escape(_JOINT)} ?"), ""),
         ]
     )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<bos>",
-        eos_token="<end>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-        additional_special_tokens=["<user>", "<agent>", "<ref>"],
-        model_max_length=context_tokens,
-        clean_up_tokenization_spaces=False,
-    )
-    fast.chat_template = CHAT_TEMPLATE
-    return fast
+    return for_dialogues(tokenizer, CHAT_TEMPLATE, context_tokens)
 
 
 def _markup() -> list[str]:

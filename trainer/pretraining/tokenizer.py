@@ -58,6 +58,13 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             decoders.Replace(Regex(r"(?<=[a-z]\.) (?=[a-z])"), ""),
         ]
     )
+    return for_dialogues(tokenizer, CHAT_TEMPLATE, context_tokens)
+
+
+def for_dialogues(
+    tokenizer: Tokenizer, chat_template: str, context_tokens: int
+) -> PreTrainedTokenizerFast:
+    """`tokenizer` as transformers loads it, with the special tokens of a dialogue."""
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<bos>",
@@ -68,7 +75,7 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
         model_max_length=context_tokens,
         clean_up_tokenization_spaces=False,
     )
-    fast.chat_template = CHAT_TEMPLATE
+    fast.chat_template = chat_template
     return fast
 
 
