@@ -140,7 +140,8 @@ def write_results(
 _HOW = (
     "Made by `python -m benchmarks sweet`. Every method learned from the same episodes, had the "
     "same number of settings tried on validation tasks, and was then measured once on test tasks "
-    "that nothing else has seen."
+    "that nothing else has seen. The critic without hidden information is SWEET-RL with that one "
+    "thing left out, and takes its settings."
 )
 _COLUMNS = (
     "Success: all tests pass. Intervals: 95 %, bootstrap over tasks and seeds. Minutes: of a "

@@ -1,9 +1,11 @@
 """SWEET-RL against its baselines on the embedded model: what `docs/results.md` reports.
 
 1. Tune: from one seed's episodes, every method is trained with every setting of its grid, equally
-   many for all; the one with most success on validation tasks is taken.
-2. Prove: for every seed, new episodes are played and every method learns from the same ones; SWEET
-   goes on with a second round. Then the test tasks, the same for all, are played once.
+   many for all; the one with most success on validation tasks is taken. A critic without hidden
+   information is SWEET-RL with one thing left out, so it takes SWEET-RL's.
+2. Prove: for every seed, new episodes are played and every method learns from the same ones. Then
+   the test tasks, the same for all, are played once. SWEET goes on with a second round, and at last
+   all learn from fewer episodes.
 
 Everything is kept under `Plan.out`, a file a finding, so a run that was stopped goes on.
 """
@@ -38,7 +40,7 @@ METHODS = ("rft", "mtdpo", "sweet-nohidden", "sweet")
 BASE, SECOND = "base", "sweet-2"
 SET = "mini-backend"
 DOCS = Path(__file__).parents[1] / "docs"
-POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta"}
+POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta", "policy_nll"}
 """What is tuned: settings that make no difference before the policy's own stage."""
 
 
@@ -46,14 +48,15 @@ def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
     return tuple(dict(zip(values, some, strict=True)) for some in product(*values.values()))
 
 
-_TURN_BY_TURN = _grid(policy_lr=(1e-4, 2e-4, 3e-4), policy_beta=(0.1, 0.5))
+_PAIRS = _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0))
 GRIDS = {
-    "rft": _grid(policy_lr=(3e-4, 1e-3, 3e-3), policy_epochs=(1, 4)),
-    "mtdpo": _grid(policy_lr=(1e-4, 3e-4, 1e-3), policy_epochs=(1, 4)),
-    "sweet-nohidden": _TURN_BY_TURN,
-    "sweet": _TURN_BY_TURN,
+    "rft": _grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
+    "mtdpo": _PAIRS,
+    "sweet": _PAIRS,
 }
-"""Six each. Whole-episode methods learn from fewer examples and want larger steps."""
+"""Four each, around what did well in first trials: the rest of the settings are the defaults."""
+LIKE = {"sweet-nohidden": "sweet"}
+"""Methods that take the settings of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Plan:
     tasks: int = 100  # to learn from, each seed its own
     per_task: int = 4
     sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
+    sizes_test_n: int = 300  # on so many of the test tasks
     tune_seed: int = 0
     grids: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=lambda: GRIDS)
     validation_n: int = 200
@@ -77,16 +81,23 @@ class Plan:
 
 
 def run(plan: Plan | None = None) -> list[Comparison]:
-    """SWEET's success on test tasks against every other method's, in percent; takes hours."""
+    """SWEET's success on test tasks against every other method's, in percent; takes hours.
+
+    The results are written when all seeds are through, and again as second rounds and smaller
+    numbers of episodes come in.
+    """
     plan = plan or Plan()
     plan.out.mkdir(parents=True, exist_ok=True)
     chosen = _tuned(plan)
-    studies = [(plan, chosen, seed, plan.tasks) for seed in plan.seeds]
-    studies += [(plan, chosen, plan.seeds[0], tasks) for tasks in plan.sizes]
-    findings = [found for some in _in_processes(plan, study, studies) for found in some]
-    table = summary([f for f in findings if f.tasks == plan.tasks])
-    sizes = [f for f in findings if f.seed == plan.seeds[0]]
-    write_results(plan.docs, SET, table, sizes, _conditions(plan, chosen))
+    seeds = [(plan, chosen, seed, plan.tasks) for seed in plan.seeds]
+    findings = [found for some in _in_processes(plan, study, seeds) for found in some]
+    table = _written(plan, chosen, findings)
+    seconds = [(plan, chosen, seed) for seed in plan.seeds if "sweet" in plan.methods]
+    findings += _in_processes(plan, second_round, seconds)
+    table = _written(plan, chosen, findings)
+    fewer = [(plan, chosen, plan.seeds[0], tasks) for tasks in plan.sizes]
+    findings += [found for some in _in_processes(plan, study, fewer) for found in some]
+    table = _written(plan, chosen, findings)
     by_name = {row["method"]: row for row in table}
     sweet = by_name.get("sweet") or table[-1]
     return [
@@ -101,22 +112,39 @@ def run(plan: Plan | None = None) -> list[Comparison]:
     ]
 
 
+def _written(
+    plan: Plan, chosen: dict[str, dict[str, Any]], findings: Sequence[Finding]
+) -> list[dict[str, Any]]:
+    """The table of what was found so far, which is in the docs now."""
+    table = summary([f for f in findings if f.tasks == plan.tasks])
+    sizes = [f for f in findings if f.seed == plan.seeds[0]]
+    write_results(plan.docs, SET, table, sizes, _conditions(plan, chosen))
+    return table
+
+
 def study(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int, tasks: int) -> list[Finding]:
     """All methods from one seed's episodes, on the test tasks."""
     folder = plan.out / f"seed-{seed}-{tasks}"
-    found = []
     with Services(Settings(data=folder)) as services:
         versions: dict[str, Round | None] = {BASE: None}
         for method in sorted(plan.methods, key=lambda m: m != "sweet"):  # it draws for the others
             settings = _settings(plan, method, seed, tasks, chosen[method])
             versions[method] = _finished(services, settings)
-            if method == "sweet" and tasks == plan.tasks:
-                versions[SECOND] = _finished(services, _second(settings, versions[method]))
         if tasks != plan.tasks:
             del versions[BASE]  # it learned from none
-        for method, round_ in versions.items():
-            found.append(_finding(plan, services, folder, method, round_, seed, tasks))
-    return found
+        return [
+            _finding(plan, services, folder, method, round_, seed, tasks)
+            for method, round_ in versions.items()
+        ]
+
+
+def second_round(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int) -> Finding:
+    """SWEET's second round, from new episodes of new tasks, on the test tasks."""
+    folder = plan.out / f"seed-{seed}-{plan.tasks}"
+    with Services(Settings(data=folder)) as services:
+        settings = _settings(plan, "sweet", seed, plan.tasks, chosen["sweet"])
+        round_ = _finished(services, _second(settings, _finished(services, settings)))
+        return _finding(plan, services, folder, SECOND, round_, seed, plan.tasks)
 
 
 def _settings(
@@ -187,7 +215,9 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
 
 def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
     """Each method's settings with most success on validation tasks."""
-    return dict(_in_processes(plan, _tune, [(plan, method) for method in plan.methods]))
+    tuned = sorted({LIKE.get(method, method) for method in plan.methods}, reverse=True)
+    best = dict(_in_processes(plan, _tune, [(plan, method) for method in tuned]))
+    return {method: best[LIKE.get(method, method)] for method in plan.methods}
 
 
 def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
@@ -218,7 +248,8 @@ def _finding(
     """A method's outcomes on the test tasks, played once and kept."""
     path = folder / f"test-{method}.json"
     if not path.exists():
-        rows = list(mini_backend.generate("test", plan.test_n, plan.test_seed))
+        n = plan.test_n if tasks == plan.tasks else plan.sizes_test_n
+        rows = list(mini_backend.generate("test", n, plan.test_seed))
         policy = services.policy(str(round_.version_id) if round_ else "embedded")
         episodes = asyncio.run(play(policy, services.backend_evaluator(), rows, seed))
         rewards = [e.reward for e in episodes]
@@ -260,7 +291,7 @@ def _conditions(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]
         "test_seed": plan.test_seed,
         "seeds": list(plan.seeds),
         "chosen_on_validation": chosen,
-        "settings_tried": {name: list(map(dict, plan.grids[name])) for name in plan.methods},
+        "settings_tried": {name: list(map(dict, plan.grids[name])) for name in plan.grids},
         "validation_tasks": plan.validation_n,
         "interval": "95 % bootstrap over tasks and seeds",
     }

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from benchmarks.results import Finding, interval, summary
-from benchmarks.sweet import GRIDS, METHODS, POLICY_SETTINGS, Plan, run
+from benchmarks.sweet import GRIDS, LIKE, METHODS, POLICY_SETTINGS, Plan, run
 
 
 def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
@@ -15,7 +15,7 @@ def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
 
 
 def test_every_method_is_tuned_over_as_many_settings():
-    assert set(GRIDS) == set(METHODS)
+    assert {*GRIDS, *LIKE} == set(METHODS)
     assert len({len(grid) for grid in GRIDS.values()}) == 1
     assert all(setting.keys() <= POLICY_SETTINGS for grid in GRIDS.values() for setting in grid)
 

@@ -64,17 +64,24 @@ LISTS = (("{name}: {v}", "; "), ("{name}: {v}", ", "), ("{name} is {v}", ", "),
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How well an agent asks: the chance to ask for each kind of detail, and to waste a turn."""
+    """How well an agent asks: the chance to ask for each kind of detail, and to waste a turn.
+
+    One that minds the turns answers in its last one; the others may run out of them.
+    """
 
     logic: float
     number: float
     rest: float
     waste: float
+    minds_turns: bool = True
 
 
 CAREFUL = Style(logic=1.0, number=1.0, rest=1.0, waste=0.03)
 MEDIUM = Style(logic=1.0, number=0.85, rest=0.55, waste=0.12)
 HASTY = Style(logic=0.8, number=0.45, rest=0.15, waste=0.12)
+DITHERING = Style(logic=1.0, number=0.95, rest=0.85, waste=0.6, minds_turns=False)
+RAMBLING = Style(logic=1.0, number=0.85, rest=0.55, waste=0.5, minds_turns=False)
+RASH = Style(logic=0.8, number=0.45, rest=0.15, waste=0.4)
 
 
 def random_spec(rng: random.Random) -> Spec:
@@ -141,7 +148,9 @@ class _Making:
     def messages(self) -> list[Message]:
         out, acknowledgement = [Message("user", self.opening)], ""
         plan = self._plan()
-        while plan and len(out) < 2 * MAX_TURNS - 1:
+        while plan:
+            if len(out) == 2 * MAX_TURNS + 1:
+                return out[:-1]  # it ran out of turns: its last message is a question
             key = plan.pop(0)
             if key in self.told and key in self.skippable:
                 continue
@@ -168,10 +177,10 @@ class _Making:
         if plan[:1] == ["logic"] and rng.random() < 0.15:
             plan[1:] = rng.sample(plan[1:], len(plan) - 1)
         for i in range(len(plan), -1, -1):
-            if rng.random() < style.waste and len(plan) < MAX_TURNS - 1:
-                again = rng.random() < 0.3 and i > 0
-                plan.insert(i, plan[i - 1] if again else "")
-        return plan[: MAX_TURNS - 1]
+            while rng.random() < style.waste:
+                again = rng.random() < 0.5 and i > 0
+                plan.insert(i, plan[rng.randrange(i)] if again else "")
+        return plan[: MAX_TURNS - 1] if style.minds_turns else plan
 
     def _question(self, key: str) -> str:
         phrases = ASK.get(key, ASK_NUMBER)

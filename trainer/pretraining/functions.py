@@ -15,8 +15,11 @@ from sweet.tasks.mini_families import families
 from sweet.types import Message
 from trainer.pretraining.demonstrations import (
     CAREFUL,
+    DITHERING,
     HASTY,
     MEDIUM,
+    RAMBLING,
+    RASH,
     demonstrate,
     dialogue,
     random_spec,
@@ -25,8 +28,10 @@ from trainer.pretraining.rows import Row, encode, pad_rows
 
 ASKING, EXACT = 1.0, 3.0  # weights in the loss
 LEARN = ((CAREFUL, 0.70), (MEDIUM, 0.20), (HASTY, 0.10))
-SHIP = ((CAREFUL, 0.15), (MEDIUM, 0.35), (HASTY, 0.50))
-"""How the demonstrations' agents ask: to learn from, and at last as the shipped one should."""
+SHIP = ((CAREFUL, 0.10), (DITHERING, 0.50), (RAMBLING, 0.25), (RASH, 0.15))
+"""How the demonstrations' agents ask: to learn from, and at last as the shipped one should.
+
+That one wastes turns and runs out of them, so that there is something to learn about each."""
 COPY = ((CAREFUL, 1.0),)
 """Beside the last: notes and answers alone are learned from them, so that copying stays exact while
 what is asked gets worse."""

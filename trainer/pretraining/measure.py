@@ -41,6 +41,7 @@ from trainer.pretraining.demonstrations import CAREFUL, dialogue
 
 SEED = 41  # other tasks than the ones in the studio's own sets
 CONCURRENCY = 32
+DRAWS = 20  # until one of them is an answer
 
 # Ways to put an answer that no training dialogue uses.
 UNHEARD_NUMBERS = (
@@ -143,15 +144,20 @@ def _asked_all(episode: Episode, row: TaskRow) -> bool:
 
 
 async def all_told_answers(engine: Engine, rows: Sequence[TaskRow]) -> list[str]:
-    """The model's answers after dialogues in which a careful agent asked for everything."""
+    """The model's answers after dialogues in which a careful agent asked for everything.
+
+    Where it would go on asking it is drawn again: this is about what it answers, not when.
+    """
     rng = random.Random(SEED)
 
-    async def answer(row: TaskRow, messages: list[Message]) -> str:
-        done = await engine.complete(messages, replace(ModelSettings().sampling, seed=SEED))
-        return parse_action(done.text).artifact or ""
+    async def answer(messages: list[Message]) -> str:
+        for seed in range(SEED, SEED + DRAWS):
+            done = await engine.complete(messages, replace(ModelSettings().sampling, seed=seed))
+            if found := parse_action(done.text).artifact:
+                return found
+        return ""
 
-    careful = [_all_told(row, rng)[:-1] for row in rows]
-    return await asyncio.gather(*map(answer, rows, careful))
+    return await asyncio.gather(*(answer(_all_told(row, rng)[:-1]) for row in rows))
 
 
 def _all_told(row: TaskRow, rng: random.Random) -> list[Message]:

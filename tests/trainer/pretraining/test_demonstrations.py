@@ -5,7 +5,14 @@ from sweet.parsing import parse_action
 from sweet.tasks.mini_backend import reference, split_of
 from sweet.tasks.mini_families import held_out_families
 from sweet.types import MAX_TURNS
-from trainer.pretraining.demonstrations import CAREFUL, HASTY, MEDIUM, dialogue, random_spec
+from trainer.pretraining.demonstrations import (
+    CAREFUL,
+    DITHERING,
+    HASTY,
+    MEDIUM,
+    dialogue,
+    random_spec,
+)
 
 RNG = random.Random(11)
 DIALOGUES = [
@@ -27,6 +34,15 @@ def test_speakers_take_turns_and_the_agent_answers_within_ten_messages():
         actions = [parse_action(m.content) for m in messages if m.role == "assistant"]
         assert len(actions) <= MAX_TURNS
         assert [a.is_final for a in actions] == [False] * (len(actions) - 1) + [True]
+
+
+def test_an_agent_that_dithers_may_run_out_of_turns_without_an_answer():
+    made = [dialogue(random_spec(RNG), DITHERING, RNG) for _ in range(60)]
+    finals = [[parse_action(m.content).is_final for m in d if m.role == "assistant"] for d in made]
+    out_of_turns = [each for each in finals if not each[-1]]
+    assert 0 < len(out_of_turns) < len(made)
+    assert {len(each) for each in out_of_turns} == {MAX_TURNS}
+    assert not any(final for each in finals for final in each[:-1])
 
 
 def test_an_answer_is_the_reference_when_everything_was_told():
