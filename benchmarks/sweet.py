@@ -48,13 +48,19 @@ def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
     return tuple(dict(zip(values, some, strict=True)) for some in product(*values.values()))
 
 
-_PAIRS = _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0))
-GRIDS = {
+_LIKE_PAPER = {"credit": "turn_mean", "critic_beta": 1.0}
+_SUMS = {"credit": "turn_sum", "critic_beta": 0.1}  # a sum is some ten times a mean
+_DPO = {"policy_lr": 1e-3, "policy_epochs": 4, "policy_beta": 1.0}
+GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rft": _grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
-    "mtdpo": _PAIRS,
-    "sweet": _PAIRS,
+    "mtdpo": _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0)),
+    "sweet": tuple(
+        {**critic, **_DPO, "policy_nll": nll}
+        for critic in (_LIKE_PAPER, _SUMS)
+        for nll in (1.0, 10.0)
+    ),
 }
-"""Four each, around what did well in first trials: the rest of the settings are the defaults."""
+"""Four each, around what did well in first trials; the rest of the settings are the defaults."""
 LIKE = {"sweet-nohidden": "sweet"}
 """Methods that take the settings of another."""
 
@@ -72,7 +78,7 @@ class Plan:
     sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
     sizes_test_n: int = 300  # on so many of the test tasks
     tune_seed: int = 0
-    grids: Mapping[str, tuple[Mapping[str, float], ...]] = field(default_factory=lambda: GRIDS)
+    grids: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: GRIDS)
     validation_n: int = 200
     test_n: int = 1000
     test_seed: int = 314  # of tasks that nothing else has seen

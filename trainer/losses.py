@@ -21,9 +21,10 @@ import torch.nn.functional as F
 Metrics = dict[str, torch.Tensor]
 """Detached scalars by name; docs/sweet-rl.md explains each."""
 
-Credit = Literal["turn_mean", "episode_mean"]
-"""How an episode's tokens become its score: the sum of its turns' means (the paper), or one mean
-over all its tokens (the published code: short questions drown in long code)."""
+Credit = Literal["turn_mean", "turn_sum", "episode_mean"]
+"""How an episode's tokens become its score: the sum of its turns' means (the paper), of its turns'
+sums (one decisive word weighs the same in a question and in long code), or one mean over all its
+tokens (the published code: short questions drown in long code)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,11 @@ def turn_advantages(side: Tokens) -> torch.Tensor:
 def episode_scores(side: Tokens, credit: Credit = "turn_mean") -> torch.Tensor:
     """What an episode is worth to the critic, (B,): the sum of its turns' advantages.
 
-    Source: arXiv:2503.15478, eq. for J_A; "episode_mean" is what the published code does instead.
+    Source: arXiv:2503.15478, eq. for J_A; "episode_mean" is what the published code does instead,
+    "turn_sum" is ours.
     """
+    if credit == "turn_sum":
+        return summed_logps(_ratios(side), side.turns)
     if credit == "turn_mean":
         return turn_advantages(side).sum(-1)
     return turn_means(_ratios(side), (side.turns > 0).long()).sum(-1)

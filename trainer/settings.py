@@ -57,7 +57,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tasks": tuple(TaskKind),
     "algorithm": tuple(Algorithm),
     "tuning": ("lora", "full"),
-    "credit": ("turn_mean", "episode_mean"),
+    "credit": ("turn_mean", "turn_sum", "episode_mean"),
     "ranking_reference": ("hidden", "bare"),
     "promote": ("better", "certain", "never"),
     "report_to": ("none", "tensorboard", "trackio", "wandb"),
@@ -115,7 +115,9 @@ class RoundSettings:
     critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
     critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
     critic_nll: float = _setting(0.01, "weight of the NLL term")  # paper; its code has 0
-    credit: str = _setting("turn_mean", "turn_mean, or episode_mean as in the published code")
+    credit: str = _setting(
+        "turn_mean", "turn_mean, turn_sum, or episode_mean as in the published code"
+    )
     ranking_reference: str = _setting(
         "hidden", "hidden, or bare as in the published code: the reference ranks without c"
     )

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from benchmarks.results import Finding, interval, summary
-from benchmarks.sweet import GRIDS, LIKE, METHODS, POLICY_SETTINGS, Plan, run
+from benchmarks.sweet import GRIDS, LIKE, METHODS, Plan, run
+from trainer.settings import RoundSettings
 
 
 def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
@@ -17,7 +18,9 @@ def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
 def test_every_method_is_tuned_over_as_many_settings():
     assert {*GRIDS, *LIKE} == set(METHODS)
     assert len({len(grid) for grid in GRIDS.values()}) == 1
-    assert all(setting.keys() <= POLICY_SETTINGS for grid in GRIDS.values() for setting in grid)
+    for method, grid in GRIDS.items():
+        assert all(setting.keys() == grid[0].keys() for setting in grid)
+        assert len({RoundSettings(algorithm=method, **setting) for setting in grid}) == len(grid)
 
 
 def test_a_gain_is_taken_task_by_task_and_seed_by_seed():

@@ -59,6 +59,7 @@ def padded(tokens: Tokens, more: int) -> Tokens:
 
 LOSSES = {
     "critic": critic_loss,
+    "critic, sums of turns": lambda c, r: critic_loss(c, r, credit="turn_sum"),
     "critic, token mean of the episode": lambda c, r: critic_loss(c, r, credit="episode_mean"),
     "dpo": dpo_loss,
 }
@@ -71,6 +72,7 @@ def test_an_advantage_is_the_mean_log_ratio_of_the_turns_own_tokens():
     assert turn_advantages(tokens).tolist() == [[2.0, -1.0]]
     assert episode_scores(tokens).item() == 1.0
     assert episode_scores(tokens, "episode_mean").item() == pytest.approx((1 + 3 - 1) / 3)
+    assert episode_scores(tokens, "turn_sum").item() == 3.0
 
 
 def test_a_long_turn_counts_as_much_as_a_short_one_but_not_in_the_published_codes_mean():

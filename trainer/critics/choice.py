@@ -61,7 +61,7 @@ def trained_critic(
     how = CriticSettings(
         settings.critic_beta,
         settings.critic_nll,
-        settings.credit,  # type: ignore[arg-type]  # one of two, checked by the settings
+        settings.credit,  # type: ignore[arg-type]  # one of three, checked by the settings
         kind.reads_hidden,
         reference_reads_hidden=reads,
     )

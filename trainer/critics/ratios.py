@@ -2,7 +2,8 @@
 
 Departures from the published code: an episode's score is the sum of its turns' means, the header is
 outside a turn and its end token inside, and the reference reads hidden information as well. What
-the code does instead are the options `credit` and `reference_reads_hidden`.
+the code does instead are the options `credit` and `reference_reads_hidden`; `credit` also has the
+sum of a turn's tokens, which is ours.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class CriticSettings:
 
 @dataclass(frozen=True, slots=True)
 class Critic:
-    """What a turn was worth: the mean log-ratio of its tokens to the critic's starting point."""
+    """What a turn was worth: the mean log-ratio of its tokens to the critic's starting point.
+
+    Their sum where the settings' `credit` is "turn_sum".
+    """
 
     learner: Learner
     style: str
@@ -80,8 +84,8 @@ class Critic:
         start = self._logps(row, episode, candidates, at_start=True)
         if trained is None or start is None:
             return None
-        means = iter(float((t - s).mean()) for t, s in zip(trained, start, strict=True))
-        return [[next(means) for _ in turn] for turn in candidates]
+        values = iter(self._turn(t - s) for t, s in zip(trained, start, strict=True))
+        return [[next(values) for _ in turn] for turn in candidates]
 
     def advantages(
         self, rows: Mapping[str, TaskRow], episodes: Sequence[Episode]
@@ -97,10 +101,14 @@ class Critic:
         for i, new, old in zip(fits, trained, start, strict=True):
             spans = [(t.spans if (t := side[i]) else ()) for side in (after, before)]
             found[i] = {
-                turn.index: float((new[slice(*a)] - old[slice(*b)]).mean())
+                turn.index: self._turn(new[slice(*a)] - old[slice(*b)])
                 for turn, a, b in zip(episodes[i].turns, *spans, strict=True)
             }
         return found
+
+    def _turn(self, ratios: torch.Tensor) -> float:
+        """What a turn's log-ratios come to."""
+        return float(ratios.sum() if self.settings.credit == "turn_sum" else ratios.mean())
 
     def _logps(
         self,
