@@ -113,10 +113,11 @@ class Services(Collaborators):
         """Every version that can be chosen: built-in, configured, trained."""
         return self.registry.versions()
 
-    def default_policy(self, kind: TaskKind | None = None) -> str:
-        """The id of the version served now: the promoted one, else the configured one.
+    def default_policy(self, kind: TaskKind | None = TaskKind.BACKEND) -> str:
+        """The id of the version that plays tasks of that `kind` now.
 
-        Of those that were made for tasks of that `kind`, where one is given.
+        The one that was promoted last among those that can, else the configured one; None asks for
+        the last promotion of all.
         """
         return self.registry.promoted(kind) or _builtin(self.settings)[-1].id
 

@@ -67,7 +67,7 @@ async def start(
         raise ConfigError("No task set is chosen. Make one with `python -m sweet tasks make`.")
     plan = BatchPlan(
         task_set,
-        policy_id or services.default_policy(),
+        policy_id or services.default_policy(services.kind_of(task_set)),
         whole_number("The number of episodes", n, 1, MAX_EPISODES),
         collaborator or "",
         whole_number("The number at once", at_once, 1, MAX_AT_ONCE),

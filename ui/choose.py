@@ -84,13 +84,15 @@ def choose_random(services: Services, name: str | None, policy_id: str | None) -
 
 
 def choose_task(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
-    """The card of a task, and who can play its collaborator."""
+    """The card of a task, who can play its collaborator, and a version that makes such things."""
     return _chosen(services, services.store.task_row(task_id), policy_id) if task_id else Choice()
 
 
 def choose_policy(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
     """The card of the task, which warns where the policy can't know such tasks."""
-    return choose_task(services, task_id, policy_id)._replace(collaborator=SKIP)
+    if not task_id:
+        return Choice()
+    return Choice(card=_card(services, services.store.task_row(task_id).task, policy_id))
 
 
 def _listed(
@@ -112,14 +114,30 @@ def _count(count: int, listed: int) -> str:
 
 def _chosen(services: Services, row: TaskRow, policy_id: str | None) -> Choice:
     able = [(_seat_name(name), name) for name in services.collaborators_for(row)]
-    card = task_card(row.task) + _unknown_to_embedded(services, row.task, policy_id)
-    return Choice(card=card, collaborator=gr.update(choices=able, value=PERSON))
+    seats = gr.update(choices=able, value=PERSON)
+    served = services.default_policy(row.task.kind)
+    if not _can_play(services, policy_id, row.task) and _can_play(services, served, row.task):
+        card = _card(services, row.task, served)
+        return Choice(card=card, collaborator=seats, policy=gr.update(value=served))
+    return Choice(card=_card(services, row.task, policy_id), collaborator=seats)
+
+
+def _can_play(services: Services, policy_id: str | None, task: Task) -> bool:
+    """Whether a version was made for such tasks; one that can't be read says so on the card."""
+    try:
+        return not policy_id or plays(services.registry.version(policy_id), task.kind)
+    except SweetError:
+        return True
+
+
+def _card(services: Services, task: Task, policy_id: str | None) -> str:
+    return task_card(task) + _unknown_to_embedded(services, task, policy_id)
 
 
 def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) -> str:
     """Why a version can't know such a task; "" where it may."""
     try:
-        version = services.registry.version(policy_id or services.default_policy())
+        version = services.registry.version(policy_id or services.default_policy(task.kind))
     except SweetError as e:
         return notice("This version can't be had", str(e), "error")
     if not plays(version, task.kind):

@@ -360,7 +360,7 @@ def _open(services: Services, seat: Seat) -> Episode:
 
 
 def _begun(services: Services, row: TaskRow, collaborator: str, policy_id: str | None) -> Shown:
-    policy = policy_id or services.default_policy()
+    policy = policy_id or services.default_policy(row.task.kind)
     episode = services.new_episode(row, policy, collaborator)
     return _emptied(shown(services, episode, due=True))
 

@@ -142,7 +142,7 @@ def act(desk: Desk, view: TrainView, marks: Marks, event: gr.EventData) -> Outpu
         gr.Info(f"{version.id} plays every episode that starts from now on.", title="Promoted")
     elif action == "rollback":
         desk.services.registry.rollback()
-        served = desk.services.default_policy()
+        served = desk.services.default_policy(None)
         gr.Info(f"{served} plays every episode that starts from now on.", title="Rolled back")
     return _shown(desk, view, marks)
 
@@ -255,7 +255,7 @@ def _round(desk: Desk, view: TrainView, one: Round) -> Shown:
 
 
 def _served(services: Services) -> str:
-    policy_id = services.default_policy()
+    policy_id = services.default_policy(None)
     promotions = services.registry.history()
     versions = {v.id: v for v in services.policies()}
     can_roll_back = services.registry.promoted() is not None
@@ -266,7 +266,7 @@ def _served(services: Services) -> str:
 def _versions(services: Services) -> str:
     registry = services.registry
     found = [(version, _manifest(services, version)) for version in reversed(registry.versions())]
-    return train_history.versions(found, services.default_policy(), registry.broken())
+    return train_history.versions(found, services.default_policy(None), registry.broken())
 
 
 def _manifest(services: Services, version: PolicyVersion) -> Manifest | None:

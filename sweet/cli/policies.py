@@ -23,7 +23,7 @@ def add_commands(commands: Any) -> None:
 def list_policies(args: argparse.Namespace) -> Result:
     """Every version, which one is served, and what is wrong with those that can't be read."""
     with Services(load_settings()) as services:
-        served = services.default_policy()
+        served = services.default_policy(None)
         versions = services.policies()
         broken = services.registry.broken()
     for why in broken.values():
@@ -57,7 +57,7 @@ def list_policies(args: argparse.Namespace) -> Result:
 def promote_policy(args: argparse.Namespace) -> Result:
     """The version, served from now on."""
     with Services(load_settings()) as services:
-        before = services.default_policy()
+        before = services.default_policy(None)
         version = services.registry.promote(args.policy)
     value = {"served": version.id, "before": before}
     return Result(value, f"{version.id} is served now (before: {before}).")
@@ -66,8 +66,8 @@ def promote_policy(args: argparse.Namespace) -> Result:
 def roll_back(args: argparse.Namespace) -> Result:
     """The version before the last promotion, served again."""
     with Services(load_settings()) as services:
-        before = services.default_policy()
+        before = services.default_policy(None)
         services.registry.rollback()
-        served = services.default_policy()
+        served = services.default_policy(None)
     value = {"served": served, "before": before}
     return Result(value, f"{served} is served again (before: {before}).")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.render.answers import missing_assets
+from sweet.engines import EMBEDDED_WEIGHTS
 from sweet.errors import RenderError
 from sweet.gallery import Gallery
 from sweet.services import PERSON, Services
@@ -19,6 +20,7 @@ from tests.fakes import FakeEngine, FakeRenderer, task_row
 from tests.ui.designing import VERSIONS, page
 from ui import choose, designs, find, play
 from ui.session import LogView, Seat
+from ui.wire import SKIP
 
 pytestmark = pytest.mark.skipif(bool(missing_assets()), reason="make setup fetches the assets")
 WANTED = page("pink", "Wanted")
@@ -152,6 +154,26 @@ def test_sets_of_pages_are_made_when_they_are_chosen(services: Services) -> None
     chosen = choose.choose_set(services, "mini-frontend/families", "", "embedded")
     assert "mini-frontend/families" in chosen.card
     assert [name for _, name in chosen.collaborator["choices"]] == [PERSON, "scripted"]
+
+
+def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chosen_if_it_can(
+    services: Services, tmp_path: Path
+) -> None:
+    trained = tmp_path / "trained"
+    trained.mkdir()
+    (trained / "adapter_config.json").write_text("{}")
+    writes, draws = (
+        services.registry.register(trained, base).id for base in EMBEDDED_WEIGHTS.values()
+    )
+    services.registry.promote(draws)
+    services.registry.promote(writes)
+    assert choose.first_choice(services).policy["value"] == writes
+    assert choose.choose_task(services, "page-1", writes).policy["value"] == draws
+    assert choose.choose_task(services, "page-1", "embedded").policy is SKIP
+    kept = choose.choose_policy(services, "page-1", writes)
+    assert kept.policy is SKIP and "It was trained to make functions" in kept.card
+    begun = play.start(services, "page-1", PERSON, None)
+    assert services.store.episode(str(begun.seat.episode_id)).policy_id == draws
 
 
 def test_the_embedded_model_is_said_not_to_manage_colbench_pages(services: Services) -> None:

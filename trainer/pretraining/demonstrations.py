@@ -79,9 +79,9 @@ class Style:
 CAREFUL = Style(logic=1.0, number=1.0, rest=1.0, waste=0.03)
 MEDIUM = Style(logic=1.0, number=0.85, rest=0.55, waste=0.12)
 HASTY = Style(logic=0.8, number=0.45, rest=0.15, waste=0.12)
-DITHERING = Style(logic=1.0, number=0.95, rest=0.85, waste=0.6, minds_turns=False)
-RAMBLING = Style(logic=1.0, number=0.85, rest=0.55, waste=0.5, minds_turns=False)
-RASH = Style(logic=0.8, number=0.45, rest=0.15, waste=0.4)
+DITHERING = Style(logic=1.0, number=0.95, rest=0.85, waste=0.55, minds_turns=False)
+RAMBLING = Style(logic=1.0, number=0.85, rest=0.55, waste=0.45, minds_turns=False)
+RASH = Style(logic=0.8, number=0.45, rest=0.15, waste=0.35)
 
 
 def random_spec(rng: random.Random) -> Spec:
