@@ -76,8 +76,9 @@ def test_an_untrained_critic_finds_every_turn_worth_0(source):
         assert values == {0: pytest.approx(0, abs=1e-5), 1: pytest.approx(0, abs=1e-5)}
 
 
-def test_an_advantage_is_the_mean_log_ratio_of_the_turn_s_own_tokens(source, tmp_path):
-    made, _ = trained(source, tmp_path)
+@pytest.mark.parametrize("credit", ["turn_sum", "turn_mean"])
+def test_an_advantage_is_the_log_ratio_of_the_turn_s_own_tokens(source, tmp_path, credit):
+    made, _ = trained(source, tmp_path, credit=credit)
     one = episodes()[0]
     trunk = trunk_of(made.learner, one, reads_hidden=True)
     with torch.no_grad():
@@ -86,8 +87,9 @@ def test_an_advantage_is_the_mean_log_ratio_of_the_turn_s_own_tokens(source, tmp
             before = sequence_logps(made.learner.model, [trunk.ids])[0]
     (found,) = made.advantages(ROWS, [one])
     for number, (start, end) in enumerate(trunk.spans):
-        by_hand = sum(after[start:end] - before[start:end]) / (end - start)
-        assert found[number] == pytest.approx(float(by_hand), abs=1e-5)
+        by_hand = float(sum(after[start:end] - before[start:end]))
+        by_hand /= end - start if credit == "turn_mean" else 1
+        assert found[number] == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_a_candidate_scores_as_the_same_message_does_in_the_log(source, tmp_path):
