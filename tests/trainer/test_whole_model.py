@@ -183,7 +183,7 @@ def test_a_server_is_asked_for_a_whole_model_by_its_version(tmp_path, source):
 
 def test_rates_are_the_tuning_s_own_unless_given():
     assert RoundSettings().critic_training == (1e-3, 4, 8)
-    assert RoundSettings(algorithm="rft").policy_training == (3e-4, 4, 32)
+    assert RoundSettings(algorithm="rft").policy_training == (1e-3, 4, 32)
     whole = RoundSettings(tuning="full", algorithm="mtdpo")
     assert (whole.critic_training[0], whole.policy_training) == (2e-7, (2e-7, 4, 8))
     assert RoundSettings(tuning="full", critic_lr=1e-5).critic_training[0] == 1e-5

@@ -35,6 +35,7 @@ from sweet.types import (
     HiddenInfo,
     Message,
     Sampling,
+    StopReason,
     TaskRow,
 )
 from trainer.pretraining.demonstrations import CAREFUL, dialogue
@@ -72,8 +73,11 @@ async def _measure(model: Path, n: int) -> dict:
         for split, rows in sets.items():
             episodes = await play(policy, evaluator, rows, SEED)
             figures[split] = success(episodes)
-            whole = [e for e, row in zip(episodes, rows, strict=True) if _asked_all(e, row)]
-            figures[f"{split}, own episodes in which every detail was asked"] = success(whole)
+            figures[f"{split}, ran out of turns"] = share(
+                [e.stop_reason is StopReason.TURN_LIMIT for e in episodes]
+            )
+            whole = [e for e, row in zip(episodes, rows, strict=True) if _answered_all_told(e, row)]
+            figures[f"{split}, own answers after every detail was asked"] = success(whole)
             answers = await all_told_answers(engine, rows)
             figures[f"{split}, every detail asked by a careful agent"] = share(
                 [is_right(evaluator, row, a) for row, a in zip(rows, answers, strict=True)]
@@ -131,8 +135,10 @@ def share(right: Sequence[bool]) -> dict:
     return {"n": len(right), "share": round(share, 4), "ci95": [round(low, 4), round(high, 4)]}
 
 
-def _asked_all(episode: Episode, row: TaskRow) -> bool:
-    """Whether the agent asked for every detail that its task has and its description leaves out."""
+def _answered_all_told(episode: Episode, row: TaskRow) -> bool:
+    """Whether it answered, having asked for every detail that its task has and leaves out."""
+    if episode.stop_reason is not StopReason.ANSWERED:
+        return False
     spec = parse_reference(_hidden(row).reference)
     wanted = {"logic", *(n for _, n in spec.family.names)}
     wanted -= {n for n, v in spec.constants.items() if f"The {n} is {v}." in row.task.description}
