@@ -179,7 +179,10 @@ def test_the_wait_that_the_server_asks_for_is_kept() -> None:
         assert ask(engine(server, retries=1)).text == "Hi"
 
 
-@pytest.mark.parametrize("after", ["3600", formatdate(time.time() + 3600, usegmt=True)])
+# Named, since test processes that run side by side must find tests of the same names.
+@pytest.mark.parametrize(
+    "after", ["3600", formatdate(time.time() + 3600, usegmt=True)], ids=["seconds", "date"]
+)
 def test_a_wait_longer_than_the_whole_timeout_fails_at_once(after: str) -> None:
     message = failure(refuses(429, "slow down", Retry_After=after), timeout_s=1)
     assert "slow down" in message
