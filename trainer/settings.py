@@ -113,10 +113,10 @@ class RoundSettings:
     critic_lr: float = _setting(0.0, "learning rate; 0: the tuning's own")
     critic_epochs: int = _setting(4, "passes over the pairs")  # arXiv:2503.15478: 4 for backend
     critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
-    critic_beta: float = _setting(0.1, "β")  # paper; means of small models' turns want 1
+    critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
     critic_nll: float = _setting(0.01, "weight of the NLL term")  # paper; its code has 0
     credit: str = _setting(
-        "turn_sum", "turn_sum, turn_mean as in the paper, or episode_mean as in its code"
+        "turn_mean", "turn_mean, turn_sum, or episode_mean as in the published code"
     )
     ranking_reference: str = _setting(
         "hidden", "hidden, or bare as in the published code: the reference ranks without c"

@@ -83,16 +83,19 @@ def vote_by_length(
     return count
 
 
+SUMS = {"algorithm": "sweet", "credit": "turn_sum", "critic_beta": 0.1}
+
+
 @pytest.mark.parametrize(
-    ("algorithm", "prefers_fewer"), [("sweet", True), ("mtdpo", False)], ids=["fewer", "more"]
+    ("how", "prefers_fewer"), [(SUMS, True), ({"algorithm": "mtdpo"}, False)], ids=["fewer", "more"]
 )
 def test_a_consistent_voter_moves_the_policy_that_way(
-    tmp_path: Path, played: list[list[LoggedEpisode]], algorithm: str, prefers_fewer: bool
+    tmp_path: Path, played: list[list[LoggedEpisode]], how: dict[str, Any], prefers_fewer: bool
 ) -> None:
     with Services(Settings(data=tmp_path)) as services:
         votes = vote_by_length(services, played, prefers_fewer=prefers_fewer)
         assert votes >= 20
-        done = run_round(services, RoundSettings(algorithm=algorithm, **SMALL))
+        done = run_round(services, RoundSettings(**how, **SMALL))
         (file,) = (tmp_path / "rounds" / done.id).glob("*-pairs.json")
         assert json.loads(file.read_text())["by_source"] == {"vote": votes}
         assert done.figures

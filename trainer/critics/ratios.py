@@ -1,6 +1,6 @@
 """Stage 1: the critic reads hidden information and learns from whole episodes which turns count.
 
-Departures from the published code: an episode's score is the sum of its turns', the header is
+Departures from the published code: an episode's score is the sum of its turns' means, the header is
 outside a turn and its end token inside, and the reference reads hidden information as well. What
 the code does instead are the options `credit` and `reference_reads_hidden`.
 """
@@ -34,18 +34,18 @@ from trainer.whole import (
 class CriticSettings:
     """What the critic reads and how its loss is made; see docs/sweet-rl.md for the sources."""
 
-    beta: float = 0.1
+    beta: float = 1.0
     nll_coefficient: float = 0.01
-    credit: Credit = "turn_sum"
+    credit: Credit = "turn_mean"
     reads_hidden: bool = True
     reference_reads_hidden: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Critic:
-    """What a turn was worth: the log-ratio of its tokens to the critic's starting point.
+    """What a turn was worth: the mean log-ratio of its tokens to the critic's starting point.
 
-    Their sum where the settings' `credit` is "turn_sum", else their mean.
+    Their sum where the settings' `credit` is "turn_sum".
     """
 
     learner: Learner
