@@ -41,7 +41,7 @@ BASE, SECOND = "base", "sweet-2"
 SET = "mini-backend"
 DOCS = Path(__file__).parents[1] / "docs"
 POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta", "policy_nll"}
-"""What is tuned: settings that make no difference before the policy's own stage."""
+"""Settings that make no difference before the policy's own stage."""
 
 
 def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
@@ -50,14 +50,11 @@ def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
 
 _LIKE_PAPER = {"credit": "turn_mean", "critic_beta": 1.0}
 _SUMS = {"credit": "turn_sum", "critic_beta": 0.1}  # a sum is some ten times a mean
-_DPO = {"policy_lr": 1e-3, "policy_epochs": 4, "policy_beta": 1.0}
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rft": _grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
     "mtdpo": _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0)),
     "sweet": tuple(
-        {**critic, **_DPO, "policy_nll": nll}
-        for critic in (_LIKE_PAPER, _SUMS)
-        for nll in (1.0, 10.0)
+        {**critic, "policy_nll": nll} for critic in (_LIKE_PAPER, _SUMS) for nll in (1.0, 10.0)
     ),
 }
 """Four each, around what did well in first trials; the rest of the settings are the defaults."""
@@ -95,15 +92,15 @@ def run(plan: Plan | None = None) -> list[Comparison]:
     plan = plan or Plan()
     plan.out.mkdir(parents=True, exist_ok=True)
     chosen = _tuned(plan)
-    seeds = [(plan, chosen, seed, plan.tasks) for seed in plan.seeds]
-    findings = [found for some in _in_processes(plan, study, seeds) for found in some]
-    table = _written(plan, chosen, findings)
-    seconds = [(plan, chosen, seed) for seed in plan.seeds if "sweet" in plan.methods]
-    findings += _in_processes(plan, second_round, seconds)
-    table = _written(plan, chosen, findings)
-    fewer = [(plan, chosen, plan.seeds[0], tasks) for tasks in plan.sizes]
-    findings += [found for some in _in_processes(plan, study, fewer) for found in some]
-    table = _written(plan, chosen, findings)
+    phases: list[tuple[Any, list[tuple[Any, ...]]]] = [
+        (study, [(plan, chosen, seed, plan.tasks) for seed in plan.seeds]),
+        (second_round, [(plan, chosen, seed) for seed in plan.seeds if "sweet" in plan.methods]),
+        (study, [(plan, chosen, plan.seeds[0], tasks) for tasks in plan.sizes]),
+    ]
+    findings: list[Finding] = []
+    for work, todo in phases:
+        findings += [found for some in _in_processes(plan, work, todo) for found in some]
+        table = _written(plan, chosen, findings)
     by_name = {row["method"]: row for row in table}
     sweet = by_name.get("sweet") or table[-1]
     return [
@@ -144,13 +141,13 @@ def study(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int, tasks: int) 
         ]
 
 
-def second_round(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int) -> Finding:
+def second_round(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int) -> list[Finding]:
     """SWEET's second round, from new episodes of new tasks, on the test tasks."""
     folder = plan.out / f"seed-{seed}-{plan.tasks}"
     with Services(Settings(data=folder)) as services:
         settings = _settings(plan, "sweet", seed, plan.tasks, chosen["sweet"])
         round_ = _finished(services, _second(settings, _finished(services, settings)))
-        return _finding(plan, services, folder, SECOND, round_, seed, plan.tasks)
+        return [_finding(plan, services, folder, SECOND, round_, seed, plan.tasks)]
 
 
 def _settings(
@@ -221,7 +218,7 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
 
 def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
     """Each method's settings with most success on validation tasks."""
-    tuned = sorted({LIKE.get(method, method) for method in plan.methods}, reverse=True)
+    tuned = dict.fromkeys(LIKE.get(method, method) for method in plan.methods)
     best = dict(_in_processes(plan, _tune, [(plan, method) for method in tuned]))
     return {method: best[LIKE.get(method, method)] for method in plan.methods}
 

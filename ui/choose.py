@@ -114,12 +114,20 @@ def _count(count: int, listed: int) -> str:
 
 def _chosen(services: Services, row: TaskRow, policy_id: str | None) -> Choice:
     able = [(_seat_name(name), name) for name in services.collaborators_for(row)]
-    seats = gr.update(choices=able, value=PERSON)
-    served = services.default_policy(row.task.kind)
-    if not _can_play(services, policy_id, row.task) and _can_play(services, served, row.task):
-        card = _card(services, row.task, served)
-        return Choice(card=card, collaborator=seats, policy=gr.update(value=served))
-    return Choice(card=_card(services, row.task, policy_id), collaborator=seats)
+    player = _player(services, policy_id, row.task)
+    return Choice(
+        card=_card(services, row.task, player),
+        collaborator=gr.update(choices=able, value=PERSON),
+        policy=SKIP if player == policy_id else gr.update(value=player),
+    )
+
+
+def _player(services: Services, policy_id: str | None, task: Task) -> str | None:
+    """The version that was chosen; where it can't make such things, the served one that can."""
+    served = services.default_policy(task.kind)
+    if _can_play(services, policy_id, task) or not _can_play(services, served, task):
+        return policy_id
+    return served
 
 
 def _can_play(services: Services, policy_id: str | None, task: Task) -> bool:

@@ -91,6 +91,7 @@ def choose_task(services: Services, task_id: str | None, first: str | None) -> B
 
 def _chosen(choice: choose.Choice) -> Begin:
     return Begin(
+        first=choice.policy,
         task_set=choice.task_set,
         task=choice.task,
         found=choice.found,

@@ -18,7 +18,7 @@ from sweet.settings import Settings
 from sweet.types import Episode, HiddenInfo, StopReason, Task, TaskKind, TaskRow
 from tests.fakes import FakeEngine, FakeRenderer, task_row
 from tests.ui.designing import VERSIONS, page
-from ui import choose, designs, find, play
+from ui import choose, compare_choose, designs, find, play
 from ui.session import LogView, Seat
 from ui.wire import SKIP
 
@@ -170,6 +170,7 @@ def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chos
     assert choose.first_choice(services).policy["value"] == writes
     assert choose.choose_task(services, "page-1", writes).policy["value"] == draws
     assert choose.choose_task(services, "page-1", "embedded").policy is SKIP
+    assert compare_choose.choose_task(services, "page-1", writes).first["value"] == draws
     kept = choose.choose_policy(services, "page-1", writes)
     assert kept.policy is SKIP and "It was trained to make functions" in kept.card
     begun = play.start(services, "page-1", PERSON, None)

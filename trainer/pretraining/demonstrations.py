@@ -148,9 +148,8 @@ class _Making:
     def messages(self) -> list[Message]:
         out, acknowledgement = [Message("user", self.opening)], ""
         plan = self._plan()
-        while plan:
-            if len(out) == 2 * MAX_TURNS + 1:
-                return out[:-1]  # it ran out of turns: its last message is a question
+        questions = MAX_TURNS - 1 if self.style.minds_turns else MAX_TURNS
+        while plan and len(out) < 2 * questions + 1:
             key = plan.pop(0)
             if key in self.told and key in self.skippable:
                 continue
@@ -161,6 +160,8 @@ class _Making:
             out.append(Message("user", reply))
             if key == "logic" and key not in self.told:
                 plan.insert(0, key)
+        if len(out) > 2 * MAX_TURNS:
+            return out[:-1]  # it ran out of turns: its last message is a question
         answer = f"{acknowledgement} {ANSWER_MARK}\n{self._code()}".strip()
         return [*out, Message("assistant", answer)]
 
@@ -180,7 +181,7 @@ class _Making:
             while rng.random() < style.waste:
                 again = rng.random() < 0.5 and i > 0
                 plan.insert(i, plan[rng.randrange(i)] if again else "")
-        return plan[: MAX_TURNS - 1] if style.minds_turns else plan
+        return plan
 
     def _question(self, key: str) -> str:
         phrases = ASK.get(key, ASK_NUMBER)

@@ -37,11 +37,12 @@ def test_speakers_take_turns_and_the_agent_answers_within_ten_messages():
 
 
 def test_an_agent_that_dithers_may_run_out_of_turns_without_an_answer():
-    made = [dialogue(random_spec(RNG), DITHERING, RNG) for _ in range(60)]
+    made = [dialogue(random_spec(RNG), DITHERING, RNG) for _ in range(200)]
     finals = [[parse_action(m.content).is_final for m in d if m.role == "assistant"] for d in made]
     out_of_turns = [each for each in finals if not each[-1]]
     assert 0 < len(out_of_turns) < len(made)
     assert {len(each) for each in out_of_turns} == {MAX_TURNS}
+    assert max(map(len, finals)) == MAX_TURNS
     assert not any(final for each in finals for final in each[:-1])
 
 
