@@ -6,8 +6,9 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 from sweet.errors import ConfigError, SweetError
 from sweet.types import TaskKind
@@ -70,24 +71,26 @@ def _settings_options(parser: argparse.ArgumentParser) -> None:
     from trainer.pretraining.pretrain import PretrainSettings
 
     for field in fields(PretrainSettings):
-        option = "--" + field.name.replace("_", "-")
-        about = f"default: {field.default}, or the kind's own"
-        parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+        _option(parser, field, f"default: {field.default}, or the kind's own")
 
 
 def _round_options(parser: argparse.ArgumentParser) -> None:
     from trainer.settings import RoundSettings
 
     for field in fields(RoundSettings):
-        option = "--" + field.name.replace("_", "-")
         shown = "the one served now" if field.name == "policy" else field.default
         about = str(field.metadata["help"])
         about += "" if "default:" in about else f" (default: {shown if shown != '' else 'any'})"
-        about = about.replace("%", "%%")  # argparse formats it
-        if isinstance(field.default, bool):
-            parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
-        else:
-            parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+        _option(parser, field, about.replace("%", "%%"))  # argparse formats it
+
+
+def _option(parser: argparse.ArgumentParser, field: Field[Any], about: str) -> None:
+    """An option for a setting: its name, and a value of its type or --name and --no-name."""
+    option = "--" + field.name.replace("_", "-")
+    if isinstance(field.default, bool):
+        parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
+    else:
+        parser.add_argument(option, type=type(field.default), metavar="…", help=about)
 
 
 def _schedule_options(commands: argparse._SubParsersAction) -> None:

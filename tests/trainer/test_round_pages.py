@@ -40,8 +40,9 @@ PAGES = EMBEDDED_WEIGHTS[TaskKind.FRONTEND]
 def weights(tmp_path_factory):
     """The smallest model that reads and writes pages: it has learned nothing."""
     tiny = settings_for(
-        "frontend", hidden=32, layers=1, heads=2, mlp=64, steps=1, dialogues=2, warmup=1
-    )
+        "frontend", hidden=32, layers=1, heads=2, mlp=64, steps=1, dialogues=2, warmup=1,
+        transfer=False,
+    )  # fmt: skip
     return pretrain(tmp_path_factory.mktemp("pages"), tiny)
 
 

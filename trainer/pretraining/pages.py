@@ -29,7 +29,8 @@ from trainer.pretraining.page_demonstrations import (
 from trainer.pretraining.rows import Row, encode, pad_rows
 
 SETTINGS = {
-    "hidden": 192, "heads": 6, "mlp": 512, "context_tokens": 2048, "dialogues": 8, "steps": 5000,
+    "context_tokens": 2048, "dialogues": 8, "steps": 4000, "lr_matrices": 0.01, "lr_rest": 1.5e-3,
+    "transfer": True,
 }  # fmt: skip
 
 KEPT, CHANGED, GUESSED = 1.0, 3.0, 0.3  # weights in the loss

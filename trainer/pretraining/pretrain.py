@@ -21,11 +21,12 @@ from torch.nn import functional as F
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from sweet.engines import EMBEDDED_DIR
 from sweet.errors import ConfigError
 from sweet.types import TaskKind
 from trainer.pretraining import functions, page_tokenizer, pages, tokenizer
-from trainer.pretraining.attention import register
 from trainer.pretraining.rows import Batch, Row, pad_rows
+from trainer.pretraining.transfer import take_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class PretrainSettings:
     with_reference: float = 0.2  # dialogues that show the reference: critic and simulator
     lr_matrices: float = 0.02
     lr_rest: float = 3e-3
+    transfer: bool = False  # begin with the layers of the embedded model that writes functions
     seed: int = 0
     checkpoint_every: int = 100
 
@@ -98,7 +100,10 @@ def pretrain(
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(out, settings)
     torch.manual_seed(settings.seed)
-    model = build_model(tokenizer, settings).to(device)
+    model = build_model(tokenizer, settings)
+    if settings.transfer:
+        take_layers(model, tokenizer, EMBEDDED_DIR, settings.seed)
+    model.to(device)
     optimizers = _optimizers(model, settings)
     first = _restore(out, model, optimizers)
     last = min(settings.steps, first + stop_after) if stop_after else settings.steps
@@ -141,7 +146,6 @@ def build_model(tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings) 
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
-            attn_implementation=register(),
         )
     )
 
