@@ -154,13 +154,12 @@ class Registry:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    def promoted(self, kind: TaskKind | None = None) -> str | None:
-        """The id of the version to serve, or None while none was promoted (or all rolled back).
+    def promoted(self, *kinds: TaskKind) -> str | None:
+        """The id of the version that was promoted last among those that play all these `kinds`.
 
-        Of those that can play tasks of that `kind`, where one is given.
+        None where there is none, or all were rolled back.
         """
-        stack = self._stack()
-        return next((id for id in reversed(stack) if kind is None or self._plays(id, kind)), None)
+        return next((id for id in reversed(self._stack()) if self._plays(id, kinds)), None)
 
     def promote(self, policy_id: str) -> PolicyVersion:
         """The version, now served. Raises: PolicyError where it is unknown or damaged."""
@@ -195,12 +194,15 @@ class Registry:
                 raise PolicyError(f"Line {number} of {self._promotions} is damaged: {e}") from e
         return history
 
-    def _plays(self, policy_id: str, kind: TaskKind) -> bool:
+    def _plays(self, policy_id: str, kinds: Sequence[TaskKind]) -> bool:
         """Whether a version can play; one that can't be read says so where it is asked to."""
-        if policy_id in self._builtin:
-            return plays(self._builtin[policy_id], kind)
-        found = self._try_manifest(policy_id)
-        return isinstance(found, str) or plays(found.version, kind)
+        version = self._builtin.get(policy_id)
+        if version is None:
+            found = self._try_manifest(policy_id)
+            if isinstance(found, str):
+                return True
+            version = found.version
+        return all(plays(version, kind) for kind in kinds)
 
     def _stack(self) -> list[str]:
         stack: list[str] = []

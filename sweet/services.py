@@ -114,12 +114,16 @@ class Services(Collaborators):
         return self.registry.versions()
 
     def default_policy(self, kind: TaskKind | None = TaskKind.BACKEND) -> str:
-        """The id of the version that plays tasks of that `kind` now.
+        """The id of the version that plays tasks of that `kind` now; of every kind where None.
 
-        The one that was promoted last among those that can, else the configured one; None asks for
-        the last promotion of all.
+        The one that was promoted last among those that can, else the configured one.
         """
-        return self.registry.promoted(kind) or _builtin(self.settings)[-1].id
+        kinds = TaskKind if kind is None else (kind,)
+        return self.registry.promoted(*kinds) or _builtin(self.settings)[-1].id
+
+    def served(self) -> dict[TaskKind, str]:
+        """The ids of the versions that play tasks of each kind now."""
+        return {kind: self.default_policy(kind) for kind in TaskKind}
 
     def policy(self, policy_id: str) -> EnginePolicy:
         """The version in the agent's seat. Raises: PolicyError."""
@@ -162,16 +166,17 @@ class Services(Collaborators):
             return self._engines[key]
 
     def warm_up(self) -> None:
-        """The served version's model is loaded, where it runs here; a server is not called.
+        """The served versions' models are loaded, where they run here; a server is not called.
 
         What fails is said by the first turn that needs the model.
         """
-        with suppress(SweetError):
-            version = self.registry.version(self.default_policy())
-            engine = self.engine(self._models_of(version)[1])
-            if isinstance(engine, LocalEngine):
-                hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
-                asyncio.run(hello)
+        for kind, policy_id in self.served().items():
+            with suppress(SweetError):
+                version = for_kind(self.registry.version(policy_id), kind)
+                engine = self.engine(self._models_of(version)[1])
+                if isinstance(engine, LocalEngine):
+                    hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
+                    asyncio.run(hello)
 
     def judge(self) -> tuple[str, Engine, Sampling]:
         """The judge's name, where its model runs, and its sampling. Raises: ConfigError."""

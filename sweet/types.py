@@ -32,6 +32,11 @@ class TaskKind(StrEnum):
     BACKEND = "backend"
     FRONTEND = "frontend"
 
+    @property
+    def things(self) -> str:
+        """What is made, in plain words."""
+        return "functions" if self is TaskKind.BACKEND else "web pages"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -13,7 +13,7 @@ from sweet.services import PERSON, Services
 from sweet.settings import EMBEDDED_WEIGHTS
 from sweet.store import TaskSet
 from sweet.tasks import mini, mini_backend
-from sweet.types import Task, TaskKind, TaskRow
+from sweet.types import Task, TaskRow
 from ui.conversation import task_card
 from ui.format import collaborator_name, notice
 from ui.wire import SKIP
@@ -148,10 +148,9 @@ def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) 
     except SweetError as e:
         return notice("This version can't be had", str(e), "error")
     if not plays(version, task.kind):
-        what = "functions" if task.kind is TaskKind.FRONTEND else "web pages"
         return notice(
             "This version will not manage this task",
-            f"It was trained to make {what}. Choose another policy.",
+            f"It was not trained to make {task.kind.things}. Choose another policy.",
         )
     if version.base_model not in EMBEDDED_WEIGHTS.values() or task.source in mini.GENERATORS:
         return ""

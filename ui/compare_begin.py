@@ -135,9 +135,9 @@ def _check_kind(services: Services, names: Sequence[str], kind: TaskKind) -> Non
     """Raises: ConfigError where one was trained for the other kind of tasks."""
     for version in services.policies():
         if version.id in names and not plays(version, kind):
-            what = "web pages" if kind is TaskKind.FRONTEND else "functions"
             raise ConfigError(
-                f"{version.id!r} was not trained to make {what}. Choose another version or task."
+                f"{version.id!r} was not trained to make {kind.things}. Choose another version or "
+                f"task."
             )
 
 

@@ -138,12 +138,11 @@ def act(desk: Desk, view: TrainView, marks: Marks, event: gr.EventData) -> Outpu
     elif action == "compare":
         view = view.comparing(desk.services.store.round(round_id).id)
     elif action == "promote":
-        version = desk.services.registry.promote(str(asked.get("policy")))
-        gr.Info(f"{version.id} plays every episode that starts from now on.", title="Promoted")
+        desk.services.registry.promote(str(asked.get("policy")))
+        gr.Info(f"{_now_served(desk.services)} from now on.", title="Promoted")
     elif action == "rollback":
         desk.services.registry.rollback()
-        served = desk.services.default_policy(None)
-        gr.Info(f"{served} plays every episode that starts from now on.", title="Rolled back")
+        gr.Info(f"{_now_served(desk.services)} from now on.", title="Rolled back")
     return _shown(desk, view, marks)
 
 
@@ -254,19 +253,21 @@ def _round(desk: Desk, view: TrainView, one: Round) -> Shown:
     )
 
 
+def _now_served(services: Services) -> str:
+    return "; ".join(f"{id} plays for {kind.things}" for kind, id in services.served().items())
+
+
 def _served(services: Services) -> str:
-    policy_id = services.default_policy(None)
     promotions = services.registry.history()
-    versions = {v.id: v for v in services.policies()}
     can_roll_back = services.registry.promoted() is not None
     last = promotions[-1] if promotions else None
-    return train_history.served(policy_id, versions.get(policy_id), last, can_roll_back)
+    return train_history.served(services.served(), last, can_roll_back)
 
 
 def _versions(services: Services) -> str:
     registry = services.registry
     found = [(version, _manifest(services, version)) for version in reversed(registry.versions())]
-    return train_history.versions(found, services.default_policy(None), registry.broken())
+    return train_history.versions(found, services.served(), registry.broken())
 
 
 def _manifest(services: Services, version: PolicyVersion) -> Manifest | None:

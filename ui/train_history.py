@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sweet.registry import Manifest, Promotion
+from sweet.registry import Manifest, Promotion, plays
 from sweet.store import Round, RoundState
-from sweet.types import PolicyVersion
+from sweet.types import PolicyVersion, TaskKind
 from ui.format import NA, esc, notice, number, percent, pill, points, when
 from ui.train_form import ALGORITHMS
 
@@ -162,29 +162,30 @@ def _of(shown: str, figures: Figures) -> str:
     return f'{shown} <span class="meta">n = {int(figures["n"]):,}</span>'
 
 
-def served(
-    policy_id: str, version: PolicyVersion | None, last: Promotion | None, can_roll_back: bool
-) -> str:
-    """Which version plays now, since when, and the way back to the one before."""
+def served(by_kind: Mapping[TaskKind, str], last: Promotion | None, can_roll_back: bool) -> str:
+    """Which version plays for each kind of tasks, since when, and the way back."""
     since = f"since {when(last.at)}" if last else "the default"
-    about = f" · {esc(version.note)}" if version and version.note else ""
+    each = [f"<strong>{esc(id)}</strong> for {kind.things}" for kind, id in by_kind.items()]
     back = (
         '<button type="button" data-action="rollback" data-key="rollback" class="outlined">'
         "Roll back</button>"
     )
     return (
-        f'<div class="served"><p role="status">Served now: <strong>{esc(policy_id)}</strong> '
-        f'<span class="meta">{since}{about}</span></p>{back if can_roll_back else ""}</div>'
+        f'<div class="served"><p role="status">Served now: {", ".join(each)} '
+        f'<span class="meta">{since}</span></p>{back if can_roll_back else ""}</div>'
     )
 
 
 def versions(
     found: Sequence[tuple[PolicyVersion, Manifest | None]],
-    served_id: str,
+    served: Mapping[TaskKind, str],
     broken: Mapping[str, str],
 ) -> str:
-    """Every version with its figures, which one is served, and the way to promote another."""
-    body = "".join(_version_row(v, manifest, v.id == served_id) for v, manifest in found)
+    """Every version with its figures, what it is served for, and the way to promote another."""
+    body = "".join(
+        _version_row(v, manifest, [kind for kind in served if served[kind] == v.id])
+        for v, manifest in found
+    )
     errors = "".join(notice(f"{id} can't be read", why, "error") for id, why in broken.items())
     return (
         '<div class="scroll"><table class="log"><thead><tr><th scope="col">Version</th>'
@@ -194,11 +195,15 @@ def versions(
     )
 
 
-def _version_row(version: PolicyVersion, manifest: Manifest | None, is_served: bool) -> str:
+def _version_row(
+    version: PolicyVersion, manifest: Manifest | None, served: Sequence[TaskKind]
+) -> str:
     figures: Figures = manifest.figures if manifest else {}
     made = f"{esc(manifest.round_id or NA)} " if manifest else ""
     made += when(version.created_at) if version.created_at else esc(version.note or "built in")
-    action = pill("pass", "✓ served now") if is_served else _promote(version.id)
+    things = " and ".join(kind.things for kind in served)
+    action = pill("pass", f"✓ served for {things}") if served else ""
+    action += _promote(version.id) if served != _kinds(version) else ""
     cells = (
         ("Version", f"<strong>{esc(version.id)}</strong>"),
         ("Parent", esc(version.parent_id or "–")),
@@ -209,6 +214,11 @@ def _version_row(version: PolicyVersion, manifest: Manifest | None, is_served: b
         ("", action),
     )
     return "<tr>" + "".join(f'<td data-label="{n}">{text}</td>' for n, text in cells) + "</tr>"
+
+
+def _kinds(version: PolicyVersion) -> list[TaskKind]:
+    """What a version can play."""
+    return [kind for kind in TaskKind if plays(version, kind)]
 
 
 def _promote(policy_id: str) -> str:

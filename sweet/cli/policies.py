@@ -8,22 +8,23 @@ from typing import Any
 from sweet.cli.output import Result, add_command, note, table
 from sweet.services import Services
 from sweet.settings import load_settings
+from sweet.types import TaskKind
 
 
 def add_commands(commands: Any) -> None:
     """Add `policies` and what it does."""
     policies = commands.add_parser("policies", help="list, promote and roll back policy versions")
     verbs = policies.add_subparsers(metavar="list|promote|rollback", required=True)
-    add_command(verbs, "list", list_policies, "List the policy versions; * is served.")
+    add_command(verbs, "list", list_policies, "List the policy versions, and what each serves.")
     promote = add_command(verbs, "promote", promote_policy, "Serve a version from now on.")
     promote.add_argument("policy", metavar="ID", help="as `policies list` shows it")
     add_command(verbs, "rollback", roll_back, "Serve what was served before the last promotion.")
 
 
 def list_policies(args: argparse.Namespace) -> Result:
-    """Every version, which one is served, and what is wrong with those that can't be read."""
+    """Every version, what it is served for, and what is wrong with those that can't be read."""
     with Services(load_settings()) as services:
-        served = services.default_policy(None)
+        served = services.served()
         versions = services.policies()
         broken = services.registry.broken()
     for why in broken.values():
@@ -31,7 +32,7 @@ def list_policies(args: argparse.Namespace) -> Result:
     value = [
         {
             "id": v.id,
-            "served": v.id == served,
+            "served": [kind for kind in TaskKind if served[kind] == v.id],
             "base_model": v.base_model,
             "parent": v.parent_id,
             "note": v.note,
@@ -40,34 +41,37 @@ def list_policies(args: argparse.Namespace) -> Result:
         for v in versions
     ]
     rows = [
-        (
-            "*" if v["served"] else "",
-            v["id"],
-            v["base_model"],
-            v["parent"],
-            v["created_at"],
-            v["note"],
-        )
-        for v in value
+        (v.id, _things(served, v.id), v.base_model, v.parent_id, v.created_at or None, v.note)
+        for v in versions
     ]
-    head = ("", "policy", "base model", "parent", "made at", "note")
+    head = ("policy", "served for", "base model", "parent", "made at", "note")
     return Result(value, table(head, rows), ok=not broken)
+
+
+def _things(served: dict[TaskKind, str], policy_id: str) -> str:
+    return ", ".join(kind.things for kind in TaskKind if served[kind] == policy_id)
 
 
 def promote_policy(args: argparse.Namespace) -> Result:
     """The version, served from now on."""
     with Services(load_settings()) as services:
-        before = services.default_policy(None)
-        version = services.registry.promote(args.policy)
-    value = {"served": version.id, "before": before}
-    return Result(value, f"{version.id} is served now (before: {before}).")
+        before = services.served()
+        services.registry.promote(args.policy)
+        return _changed(before, services.served())
 
 
 def roll_back(args: argparse.Namespace) -> Result:
     """The version before the last promotion, served again."""
     with Services(load_settings()) as services:
-        before = services.default_policy(None)
+        before = services.served()
         services.registry.rollback()
-        served = services.default_policy(None)
-    value = {"served": served, "before": before}
-    return Result(value, f"{served} is served again (before: {before}).")
+        return _changed(before, services.served())
+
+
+def _changed(before: dict[TaskKind, str], served: dict[TaskKind, str]) -> Result:
+    """What is served for each kind of tasks, and what was before."""
+    lines = [
+        f"{policy_id} is served for {kind.things} (before: {before[kind]})."
+        for kind, policy_id in served.items()
+    ]
+    return Result({"served": served, "before": before}, "\n".join(lines))

@@ -359,11 +359,11 @@ def test_policies_are_promoted_and_rolled_back(run: Run, endpoint: Server) -> No
 
     assert served() == ["endpoint:small"]
     assert run("policies", "promote", "embedded")[1] == {
-        "served": "embedded",
-        "before": "endpoint:small",
+        "served": {"backend": "embedded", "frontend": "embedded"},
+        "before": {"backend": "endpoint:small", "frontend": "endpoint:small"},
     }
     assert served() == ["embedded"]
-    assert run("policies", "rollback")[1]["served"] == "endpoint:small"
+    assert set(run("policies", "rollback")[1]["served"].values()) == {"endpoint:small"}
     assert served() == ["endpoint:small"]
 
 

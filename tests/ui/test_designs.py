@@ -172,7 +172,7 @@ def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chos
     assert choose.choose_task(services, "page-1", "embedded").policy is SKIP
     assert compare_choose.choose_task(services, "page-1", writes).first["value"] == draws
     kept = choose.choose_policy(services, "page-1", writes)
-    assert kept.policy is SKIP and "It was trained to make functions" in kept.card
+    assert kept.policy is SKIP and "It was not trained to make web pages" in kept.card
     begun = play.start(services, "page-1", PERSON, None)
     assert services.store.episode(str(begun.seat.episode_id)).policy_id == draws
 

@@ -12,7 +12,7 @@ import pytest
 from sweet.errors import ConfigError
 from sweet.registry import Manifest
 from sweet.store import Round, RoundMetric, RoundState
-from sweet.types import PolicyVersion
+from sweet.types import PolicyVersion, TaskKind
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
 from trainer.settings import RoundSettings
@@ -272,8 +272,8 @@ def test_nothing_of_a_round_becomes_markup() -> None:
         [
             train_history.history([bad], BAD, [BAD]),
             train_history.comparison([bad, replace(bad, settings={})]),
-            train_history.versions([(version, Manifest(version, BAD))], "", {BAD: BAD}),
-            train_history.served(BAD, version, None, True),
+            train_history.versions([(version, Manifest(version, BAD))], {}, {BAD: BAD}),
+            train_history.served(dict.fromkeys(TaskKind, BAD), None, True),
             train_round.round_panel(bad, [stage], BAD),
             train_round.round_panel(replace(bad, state=RoundState.LOST, error=BAD), [stage], BAD),
             train_round.preview(found),
