@@ -27,6 +27,10 @@ from trainer.pretraining.page_measure import (
     stated,
 )
 
+is_there = pytest.mark.skipif(
+    not (EMBEDDED_PAGES_DIR / "model.safetensors").is_file(),
+    reason="the weights for pages are not there; `python -m trainer pretrain --kind frontend`",
+)
 ASKED = [*stated(60, unheard=False), *stated(20, unheard=True)]
 
 
@@ -63,6 +67,7 @@ def engine():
         yield engine
 
 
+@is_there
 def test_the_shipped_folder_is_small_and_has_a_card():
     sizes = [f.stat().st_size for f in EMBEDDED_PAGES_DIR.parent.rglob("*") if f.is_file()]
     assert sum(sizes) <= 40e6  # with the weights for functions
@@ -71,11 +76,13 @@ def test_the_shipped_folder_is_small_and_has_a_card():
         assert part in card
 
 
+@is_there
 def test_one_stated_difference_is_fixed_and_the_rest_stays(engine):
     right = asyncio.run(obeyed(engine, stated(60, unheard=False)))
     assert sum(right) / len(right) >= 0.8
 
 
+@is_there
 def test_pages_are_whole_come_nearer_and_leave_room_to_learn(engine):
     rows = list(generate("test", 60, seed=5))
     policy = EnginePolicy(PAGES, engine, ModelSettings(model=PAGES).sampling, "plain")
@@ -88,6 +95,7 @@ def test_pages_are_whole_come_nearer_and_leave_room_to_learn(engine):
     assert figures["all right at the end"]["share"] < 0.8
 
 
+@is_there
 @pytest.mark.parametrize(
     "said",
     ["make the header dark blue", "header: dark blue", "Dark blue header please!!",
