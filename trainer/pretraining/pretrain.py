@@ -25,6 +25,7 @@ from sweet.engines import EMBEDDED_DIR
 from sweet.errors import ConfigError
 from sweet.types import TaskKind
 from trainer.pretraining import functions, page_tokenizer, pages, tokenizer
+from trainer.pretraining.processes import Process, join_processes
 from trainer.pretraining.rows import Batch, Row, pad_rows
 from trainer.pretraining.transfer import take_layers
 
@@ -97,8 +98,10 @@ def pretrain(
 
     `stop_after` ends this call after so many steps of its own, to be continued later.
     """
+    process = join_processes()
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer = _tokenizer(out, settings)
+    with process.first():
+        tokenizer = _tokenizer(out, settings)
     torch.manual_seed(settings.seed)
     model = build_model(tokenizer, settings)
     if settings.transfer:
@@ -110,17 +113,18 @@ def pretrain(
     bar = tqdm(range(first, last), initial=first, total=settings.steps, desc="pretrain")
     batches = _batches(tokenizer, settings, first)
     for step in bar:
-        loss = _update(model, optimizers, next(batches), _rate(step, settings))
+        loss = _update(model, optimizers, next(batches), _rate(step, settings), process)
         done = step + 1
-        if done % settings.checkpoint_every == 0 or done == last:
+        if process.leads and (done % settings.checkpoint_every == 0 or done == last):
             _checkpoint(out, model, optimizers, done)
             reached = settings.course.figures(model, tokenizer)
             figures = {"step": done, "loss": loss, **reached}
             with (out / "log.jsonl").open("a") as log:
                 log.write(json.dumps(figures) + "\n")
             bar.set_postfix({name: f"{value:.2f}" for name, value in reached.items()})
-    (out / "settings.json").write_text(json.dumps(asdict(settings), indent=2) + "\n")
-    model.save_pretrained(out)
+    if process.leads:
+        (out / "settings.json").write_text(json.dumps(asdict(settings), indent=2) + "\n")
+        model.save_pretrained(out)
     return out
 
 
@@ -172,18 +176,24 @@ def _rate(step: int, settings: PretrainSettings) -> float:
 
 
 def _update(
-    model: LlamaForCausalLM, optimizers: list[torch.optim.Optimizer], batch: Batch, rate: float
+    model: LlamaForCausalLM,
+    optimizers: list[torch.optim.Optimizer],
+    batch: Batch,
+    rate: float,
+    process: Process,
 ) -> float:
     model.train()
     device = model.device
-    targets, weights = batch.ids[:, 1:].to(device), batch.weights[:, 1:].to(device)
+    mine = process.share_of(len(batch.ids))
+    ids, weights = batch.ids[mine].to(device), batch.weights[mine, 1:].to(device)
     trained = weights > 0
     with torch.autocast(device.type, torch.bfloat16):
-        hidden = model.model(batch.ids[:, :-1].to(device)).last_hidden_state
+        hidden = model.model(ids[:, :-1]).last_hidden_state
         logits = model.lm_head(hidden[trained]).float()
-    each = F.cross_entropy(logits, targets[trained], reduction="none")
-    loss = (each * weights[trained]).sum() / weights.sum()
+    each = F.cross_entropy(logits, ids[:, 1:][trained], reduction="none")
+    loss = (each * weights[trained]).sum() / batch.weights[:, 1:].sum()
     loss.backward()
+    loss = process.add_up(model.parameters(), loss.detach())
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
