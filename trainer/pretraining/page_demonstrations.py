@@ -1,8 +1,9 @@
 """Collaborations on web pages that the model that draws learns from.
 
 The agent shows a first page, hears what differs, and shows it again with that changed. Before
-each page it says what it changes, `Draft 2: header color dark blue.`: so the page follows from the
-agent's own words, a person sees what was understood, and the drafts are counted.
+each page it says what it changes and which sections the page then has, `Draft 2: header color dark
+blue. Sections: header, hero, footer.`: so the page follows from the agent's own words, a person
+sees what was understood, and the drafts are counted.
 """
 
 from __future__ import annotations
@@ -185,10 +186,16 @@ class _Making:
         self.out.messages.append(Message("user", text))
 
     def _say(self, draft: int, note: str, page: PageSpec, basis: Basis, *, is_last: bool) -> None:
-        head = f"{DRAFT} {draft}: {note}." if note else f"{DRAFT} {draft}."
-        mark = f" {ANSWER_MARK}" if is_last else ""
-        self.out.messages.append(Message("assistant", f"{head}{mark}\n{render(page)}"))
+        text = said_with(page, draft, note, is_last=is_last)
+        self.out.messages.append(Message("assistant", text))
         self.out.bases.append(basis)
+
+
+def said_with(page: PageSpec, draft: int, note: str = "", *, is_last: bool = False) -> str:
+    """The agent's whole message with a page: what is changed, the sections, the page."""
+    head = f"{DRAFT} {draft}: {note}." if note else f"{DRAFT} {draft}."
+    mark = f" {ANSWER_MARK}" if is_last else ""
+    return f"{head} Sections: {', '.join(page.names)}.{mark}\n{render(page)}"
 
 
 def first_page(wish: Wish, wanted: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:

@@ -24,13 +24,13 @@ from sweet.simulator import ScriptedDesigner
 from sweet.tasks.mini_drawing import draw_page
 from sweet.tasks.mini_frontend import description, generate, split_of
 from sweet.tasks.mini_page_reader import parse_page
-from sweet.tasks.mini_pages import PageSpec, render
+from sweet.tasks.mini_pages import PageSpec
 from sweet.tasks.mini_topics import Topic, topics
 from sweet.tasks.page_differences import Difference, What, changed, differences
 from sweet.tasks.page_talk import say_difference
 from sweet.types import DrawsPages, Engine, Episode, Message, TaskKind, TaskRow
 from trainer.pretraining.measure import SEED, play, share
-from trainer.pretraining.page_demonstrations import mutated
+from trainer.pretraining.page_demonstrations import mutated, said_with
 from trainer.pretraining.page_edits import follow
 
 PAGES = EMBEDDED_WEIGHTS[TaskKind.FRONTEND]
@@ -157,7 +157,7 @@ async def obeyed(engine: Engine, asked: Sequence[Asked]) -> list[bool]:
     async def answer(one: Asked) -> bool:
         messages = [
             Message("user", description(one.topic, one.target, rng)),
-            Message("assistant", f"Draft 1.\n{render(one.shown)}"),
+            Message("assistant", said_with(one.shown, 1)),
             Message("user", one.said),
         ]
         sampling = replace(ModelSettings(model=PAGES).sampling, seed=SEED)

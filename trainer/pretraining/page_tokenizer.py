@@ -1,7 +1,8 @@
 """The tokenizer of the model that draws: a detail of a page is a token, and so is its markup.
 
 `bg-blue-800 text-white` is one token, and so is everything that is written between two details,
-so a page has about as many tokens as things that can be wished for. A word is a token in speech
+so a page has about as many tokens as things that can be wished for. A color is one token in speech
+as well (`dark blue`), for it becomes one on the page. A word is a token in speech
 and in the page's texts alike, with its capitals; unknown words are spelt. What is quoted keeps
 every letter: spaces are implied, and where there is none, that is what is written down.
 It is an ordinary `tokenizers` file that transformers and vLLM load.
@@ -19,7 +20,7 @@ from functools import cache
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from sweet.tasks.mini_pages import CLASSES, HEAD, Kind, is_dark
+from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, is_dark
 from sweet.tasks.mini_topics import topics
 from sweet.types import ANSWER_MARK
 from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
@@ -47,6 +48,7 @@ _MARKUP = (
 )  # fmt: skip
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
+_SPACE = "⎵"  # in a color of two words: "dark⎵blue"
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
 _LETTERS = string.ascii_letters + "".join(
     chr(code) for code in range(0xC0, 0x180) if chr(code).isalpha()
@@ -79,8 +81,14 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
         )
     )
     joints = Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])")
+    before = "|".join(rf"(?<=\b{shade})" for shade in ("dark", "light", "Dark", "Light"))
+    shades = Regex(rf"(?:{before}) (?=(?:{'|'.join(HUES)})\b)")
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFC(), normalizers.Replace(joints, f" {_JOINT} ")]
+        [
+            normalizers.NFC(),
+            normalizers.Replace(joints, f" {_JOINT} "),
+            normalizers.Replace(shades, _SPACE),
+        ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_words()), "removed", invert=True)
     tokenizer.decoder = decoders.Sequence(
@@ -90,6 +98,7 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             *(decoders.Replace(Regex(f" ?{re.escape(m)} ?"), m) for m in _markup()),
             *(decoders.Replace(Regex(rf"(?<![^\s(>])\{m} "), m) for m in _OPENING),
             decoders.Replace(Regex(f" ?{re.escape(_JOINT)} ?"), ""),
+            decoders.Replace(_SPACE, " "),
         ]
     )
     return for_dialogues(tokenizer, CHAT_TEMPLATE, context_tokens)
@@ -110,6 +119,12 @@ def _values() -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _colors() -> list[str]:
+    """The colors of two words, as tokens; at the beginning of a sentence, too."""
+    names = [name.replace(" ", _SPACE) for name in COLORS if " " in name]
+    return [*names, *(name.capitalize() for name in names)]
+
+
 def _words() -> str:
     """A regular expression of what is looked up: markup, values of two words, words, marks."""
     whole = [*_markup(), *(value for value in _values() if " " in value)]
@@ -125,7 +140,7 @@ def _vocabulary() -> list[str]:
     vowels, others = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
     pairs = [a + b for a in vowels for b in others] + [b + a for a in vowels for b in others]
     pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
-    names = [*_MARKUP, *_values(), *_OPENING, _JOINT]
+    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT]
     numbers = [str(n) for n in range(10, 100)]
     words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
     capital = [pair.capitalize() for pair in pairs]

@@ -48,6 +48,13 @@ def test_drafts_are_counted():
             assert text.startswith((f"Draft {number}.", f"Draft {number}: "))
 
 
+def test_the_sections_are_named_before_the_page_that_has_them():
+    for _, _, made in MADE:
+        said = [m.content for m in made.messages if m.role == "assistant"]
+        for text, page in zip(said, pages_of(made), strict=True):
+            assert f" Sections: {', '.join(page.names)}." in text.split("<html>")[0]
+
+
 def test_a_patient_agent_comes_nearer_with_every_told_page():
     rising = steps = 0
     for style, task, made in MADE:

@@ -13,10 +13,10 @@ from sweet.policy import EnginePolicy
 from sweet.settings import ModelSettings
 from sweet.simulator import ScriptedDesigner
 from sweet.tasks.mini_frontend import generate
-from sweet.tasks.mini_pages import render
 from sweet.tasks.page_differences import What, changed, differences
 from sweet.types import Message, Sampling
 from trainer.pretraining.measure import play
+from trainer.pretraining.page_demonstrations import said_with
 from trainer.pretraining.page_edits import follow
 from trainer.pretraining.page_measure import (
     PAGES,
@@ -105,7 +105,7 @@ def test_a_sloppy_person_is_understood(engine, said):
     asked = next(a for a in ASKED if "header" in a.shown.names)
     messages = [
         Message("user", "a page with a header"),
-        Message("assistant", f"Draft 1.\n{render(asked.shown)}"),
+        Message("assistant", said_with(asked.shown, 1)),
         Message("user", said),
     ]
     done = asyncio.run(engine.complete(messages, Sampling(temperature=0)))

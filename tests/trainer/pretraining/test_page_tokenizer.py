@@ -9,7 +9,7 @@ from sweet.tasks.mini_frontend import generate
 from sweet.tasks.mini_page_reader import parse_page
 from sweet.tasks.mini_pages import render
 from sweet.tasks.mini_topics import held_out_topics, topics
-from trainer.pretraining.page_demonstrations import made_up_text, random_task
+from trainer.pretraining.page_demonstrations import made_up_text, random_task, said_with
 from trainer.pretraining.page_tokenizer import build_tokenizer
 
 
@@ -28,7 +28,7 @@ def test_thousands_of_pages_come_back_letter_by_letter_and_are_short(tokenizer):
     pages += [random_task(rng, made_up=1.0).page for _ in range(500)]
     lengths = []
     for page in pages:
-        said = f"Draft 3: page color white.\n{render(page)}"
+        said = said_with(page, 3, 'page color light blue; header title "A dark red one"')
         ids = ids_of(tokenizer, said)
         assert tokenizer.decode(ids) == said
         lengths.append(len(ids))
@@ -68,6 +68,20 @@ def test_every_detail_of_a_page_is_one_token(tokenizer):
             for other in ("dark red", "light gray") if kind == "color" else ():
                 after = ids_of(tokenizer, render(page.having(name, detail, other)))
                 assert len(after) == len(before)
+
+
+@pytest.mark.parametrize("text", ["make it dark blue.", "Light gray, please", "header:dark red!!"])
+def test_a_color_of_two_words_is_one_token_and_reads_as_written(tokenizer, text):
+    ids = ids_of(tokenizer, text)
+    assert tokenizer.decode(ids) == text
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    assert {"dark⎵blue", "Light⎵gray", "dark⎵red"} & set(tokens)
+    assert not {"dark", "Light"} & set(tokens)
+
+
+@pytest.mark.parametrize("text", ["a dark bluebird", "darkblue", "a light roast", "dark  blue"])
+def test_other_words_stay_words(tokenizer, text):
+    assert not any("⎵" in t for t in tokenizer.convert_ids_to_tokens(ids_of(tokenizer, text)))
 
 
 def test_nobody_can_forge_a_speaker(tokenizer):
