@@ -254,7 +254,9 @@ def _round(desk: Desk, view: TrainView, one: Round) -> Shown:
 
 
 def _now_served(services: Services) -> str:
-    return "; ".join(f"{id} plays for {kind.things}" for kind, id in services.served().items())
+    served = services.served()
+    each = dict.fromkeys(served.values())
+    return "; ".join(f"{id} makes {train_history.served_things(served, id)}" for id in each)
 
 
 def _served(services: Services) -> str:

@@ -165,7 +165,10 @@ def _of(shown: str, figures: Figures) -> str:
 def served(by_kind: Mapping[TaskKind, str], last: Promotion | None, can_roll_back: bool) -> str:
     """Which version plays for each kind of tasks, since when, and the way back."""
     since = f"since {when(last.at)}" if last else "the default"
-    each = [f"<strong>{esc(id)}</strong> for {kind.things}" for kind, id in by_kind.items()]
+    each = [
+        f"<strong>{esc(id)}</strong> for {served_things(by_kind, id)}"
+        for id in dict.fromkeys(by_kind.values())
+    ]
     back = (
         '<button type="button" data-action="rollback" data-key="rollback" class="outlined">'
         "Roll back</button>"
@@ -182,10 +185,7 @@ def versions(
     broken: Mapping[str, str],
 ) -> str:
     """Every version with its figures, what it is served for, and the way to promote another."""
-    body = "".join(
-        _version_row(v, manifest, [kind for kind in served if served[kind] == v.id])
-        for v, manifest in found
-    )
+    body = "".join(_version_row(v, manifest, served) for v, manifest in found)
     errors = "".join(notice(f"{id} can't be read", why, "error") for id, why in broken.items())
     return (
         '<div class="scroll"><table class="log"><thead><tr><th scope="col">Version</th>'
@@ -196,14 +196,15 @@ def versions(
 
 
 def _version_row(
-    version: PolicyVersion, manifest: Manifest | None, served: Sequence[TaskKind]
+    version: PolicyVersion, manifest: Manifest | None, served: Mapping[TaskKind, str]
 ) -> str:
     figures: Figures = manifest.figures if manifest else {}
     made = f"{esc(manifest.round_id or NA)} " if manifest else ""
     made += when(version.created_at) if version.created_at else esc(version.note or "built in")
-    things = " and ".join(kind.things for kind in served)
-    action = pill("pass", f"✓ served for {things}") if served else ""
-    action += _promote(version.id) if served != _kinds(version) else ""
+    things = served_things(served, version.id)
+    action = pill("pass", f"✓ served for {things}") if things else ""
+    mine = [kind for kind in TaskKind if plays(version, kind)]
+    action += _promote(version.id) if {served.get(kind) for kind in mine} != {version.id} else ""
     cells = (
         ("Version", f"<strong>{esc(version.id)}</strong>"),
         ("Parent", esc(version.parent_id or "–")),
@@ -216,9 +217,9 @@ def _version_row(
     return "<tr>" + "".join(f'<td data-label="{n}">{text}</td>' for n, text in cells) + "</tr>"
 
 
-def _kinds(version: PolicyVersion) -> list[TaskKind]:
-    """What a version can play."""
-    return [kind for kind in TaskKind if plays(version, kind)]
+def served_things(by_kind: Mapping[TaskKind, str], policy_id: str) -> str:
+    """What a version makes for everybody now; "" where nothing."""
+    return " and ".join(kind.things for kind, id in by_kind.items() if id == policy_id)
 
 
 def _promote(policy_id: str) -> str:

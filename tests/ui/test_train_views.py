@@ -293,3 +293,18 @@ def test_the_schedule_says_when_it_runs_next_and_ran_last() -> None:
     shown = text_of(train_round.schedule(on))
     assert shown.startswith("on") and "60 more episodes" in shown
     assert "2026-01-02 03:04" in shown and "r0001 ✓ done" in shown
+
+
+def test_who_is_served_is_said_once_or_for_each_kind_and_the_other_can_be_promoted() -> None:
+    both = dict.fromkeys(TaskKind, "embedded")
+    assert "<strong>embedded</strong> for functions and web pages" in train_history.served(
+        both, None, False
+    )
+    apart = {TaskKind.BACKEND: "v0001", TaskKind.FRONTEND: "embedded"}
+    said = train_history.served(apart, None, True)
+    assert "<strong>v0001</strong> for functions, <strong>embedded</strong> for web pages" in said
+    base = PolicyVersion("embedded", "embedded")
+    whole = train_history.versions([(base, None)], both, {})
+    assert "served for functions and web pages" in whole and "Promote" not in whole
+    half = train_history.versions([(base, None)], apart, {})
+    assert "served for web pages" in half and "Promote embedded" in half
