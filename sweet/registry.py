@@ -249,6 +249,11 @@ class Registry:
                 return self.version(policy_id)
 
 
+def served_for(served: Mapping[TaskKind, str], policy_id: str) -> list[TaskKind]:
+    """The kinds of tasks that a version plays now, of what is `served` for each kind."""
+    return [kind for kind, id in served.items() if id == policy_id]
+
+
 def plays(version: PolicyVersion, kind: TaskKind) -> bool:
     """Whether a version was made for tasks of that kind.
 

@@ -170,11 +170,14 @@ class Services(Collaborators):
 
         What fails is said by the first turn that needs the model.
         """
+        engines: dict[Engine, None] = {}
         for kind, policy_id in self.served().items():
             with suppress(SweetError):
                 version = for_kind(self.registry.version(policy_id), kind)
-                engine = self.engine(self._models_of(version)[1])
-                if isinstance(engine, LocalEngine):
+                engines[self.engine(self._models_of(version)[1])] = None
+        for engine in engines:
+            if isinstance(engine, LocalEngine):
+                with suppress(SweetError):
                     hello = engine.complete([Message("user", "Hello")], Sampling(max_tokens=1))
                     asyncio.run(hello)
 

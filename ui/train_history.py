@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sweet.registry import Manifest, Promotion, plays
+from sweet.registry import Manifest, Promotion, plays, served_for
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion, TaskKind
 from ui.format import NA, esc, notice, number, percent, pill, points, when
@@ -219,7 +219,7 @@ def _version_row(
 
 def served_things(by_kind: Mapping[TaskKind, str], policy_id: str) -> str:
     """What a version makes for everybody now; "" where nothing."""
-    return " and ".join(kind.things for kind, id in by_kind.items() if id == policy_id)
+    return " and ".join(kind.things for kind in served_for(by_kind, policy_id))
 
 
 def _promote(policy_id: str) -> str:

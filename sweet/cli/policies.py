@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from sweet.cli.output import Result, add_command, note, table
+from sweet.registry import served_for
 from sweet.services import Services
 from sweet.settings import load_settings
 from sweet.types import TaskKind
@@ -32,7 +33,7 @@ def list_policies(args: argparse.Namespace) -> Result:
     value = [
         {
             "id": v.id,
-            "served": [kind for kind in TaskKind if served[kind] == v.id],
+            "served": served_for(served, v.id),
             "base_model": v.base_model,
             "parent": v.parent_id,
             "note": v.note,
@@ -40,16 +41,13 @@ def list_policies(args: argparse.Namespace) -> Result:
         }
         for v in versions
     ]
+    things = [", ".join(kind.things for kind in served_for(served, v.id)) for v in versions]
     rows = [
-        (v.id, _things(served, v.id), v.base_model, v.parent_id, v.created_at or None, v.note)
-        for v in versions
+        (v.id, made, v.base_model, v.parent_id, v.created_at or None, v.note)
+        for v, made in zip(versions, things, strict=True)
     ]
     head = ("policy", "served for", "base model", "parent", "made at", "note")
     return Result(value, table(head, rows), ok=not broken)
-
-
-def _things(served: dict[TaskKind, str], policy_id: str) -> str:
-    return ", ".join(kind.things for kind in TaskKind if served[kind] == policy_id)
 
 
 def promote_policy(args: argparse.Namespace) -> Result:
