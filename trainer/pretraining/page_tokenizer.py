@@ -1,10 +1,11 @@
 """The tokenizer of the model that draws: a detail of a page is a token, and so is its markup.
 
 `bg-blue-800 text-white` is one token, and so is everything that is written between two details,
-so a page has about as many tokens as things that can be wished for. A color is one token in speech
-as well (`dark blue`), for it becomes one on the page. A word is a token in speech
-and in the page's texts alike, with its capitals; unknown words are spelt. What is quoted keeps
-every letter: spaces are implied, and where there is none, that is what is written down.
+so a page has about as many tokens as things that can be wished for. A color is the same token in
+speech (`dark blue`) and as a class, and so are alignments, sizes and columns: to do what is said is
+to copy it, as with texts. A word is a token in speech and in the page's texts alike, with its
+capitals; unknown words are spelt. What is quoted keeps every letter: spaces are implied, and where
+there is none, that is what is written down.
 It is an ordinary `tokenizers` file that transformers and vLLM load.
 """
 
@@ -20,7 +21,7 @@ from functools import cache
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, is_dark
+from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, Value, is_dark
 from sweet.tasks.mini_topics import topics
 from sweet.types import ANSWER_MARK
 from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
@@ -46,9 +47,28 @@ _MARKUP = (
     f'">{_I}<button class="', "</button>\n</form>",
     '\n<footer class="', "</footer>",
 )  # fmt: skip
+_SLOTS = {
+    "header color": '\n<header class="',
+    "nav color": '\n<nav class="',
+    "hero color": '\n<section id="hero" class="',
+    "hero button color": f'</h1>{_I}<button class="',
+    "cards columns": '\n<section id="cards" class="grid ',
+    "cards color": f' gap-4 p-4">{_I}<div class="',
+    "list color": '\n<ul class="',
+    "form color": '\n<form class="',
+    "form button color": f'">{_I}<button class="',
+    "footer color": '\n<footer class="',
+}
+"""What stands before a detail on a page is written before it in the agent's note as well, unseen.
+
+So what followed it last is what follows it now: the note's value if it says one, else that of the
+page before. Without, changed colors were right in 28 of 93 places after 3,500 steps, and the old
+ones stood in the others; 300 steps later, with it, in 91 of 93.
+"""
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
+_SPOKEN = (Kind.COLOR, Kind.ALIGN, Kind.SIZE, Kind.COLUMNS)  # whose classes are tokens of speech
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
 _LETTERS = string.ascii_letters + "".join(
     chr(code) for code in range(0xC0, 0x180) if chr(code).isalpha()
@@ -82,12 +102,15 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
     )
     joints = Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])")
     before = "|".join(rf"(?<=\b{shade})" for shade in ("dark", "light", "Dark", "Light"))
+    spoken = _spoken_classes()
     shades = Regex(rf"(?:{before}) (?=(?:{'|'.join(HUES)})\b)")
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.NFC(),
             normalizers.Replace(joints, f" {_JOINT} "),
             normalizers.Replace(shades, _SPACE),
+            *(normalizers.Replace(_in_note(name), name + at) for name, at in _SLOTS.items()),
+            *(normalizers.Replace(Regex(f"{at}{name}{_END}"), word) for at, name, word in spoken),
         ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_words()), "removed", invert=True)
@@ -97,11 +120,21 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             decoders.Fuse(),
             *(decoders.Replace(Regex(f" ?{re.escape(m)} ?"), m) for m in _markup()),
             *(decoders.Replace(Regex(rf"(?<![^\s(>])\{m} "), m) for m in _OPENING),
+            *(
+                decoders.Replace(Regex(f"(?<={name}){re.escape(at)}"), " ")
+                for name, at in _SLOTS.items()
+            ),
+            *(decoders.Replace(Regex(f"{at}{w}{_END}"), name) for at, name, w in spoken[::-1]),
             decoders.Replace(Regex(f" ?{re.escape(_JOINT)} ?"), ""),
             decoders.Replace(_SPACE, " "),
         ]
     )
     return for_dialogues(tokenizer, CHAT_TEMPLATE, context_tokens)
+
+
+def _in_note(name: str) -> Regex:
+    """A detail's name where the agent notes what it changes."""
+    return Regex(rf"(?<=[:;] ){name} (?=[\s\S]*Sections: )")
 
 
 def _markup() -> list[str]:
@@ -110,13 +143,40 @@ def _markup() -> list[str]:
 
 
 def _values() -> list[str]:
-    """The classes of every value of a detail."""
+    """Every value of a detail as it is written on a page: its word, or its class."""
     found = []
     for kind, classes in CLASSES.items():
-        for word, name in classes.items():
-            is_light = kind is not Kind.COLOR or not is_dark(str(word))
-            found.append(name if is_light else f"{name} text-white")
+        spoken = kind in _SPOKEN
+        found += [_token(word) if spoken else name for word, name in classes.items()]
     return list(dict.fromkeys(found))
+
+
+def _token(word: Value) -> str:
+    return str(word).replace(" ", _SPACE)
+
+
+_END = r'(?=[ "]|$)'  # of a class
+
+
+def _spoken_classes() -> list[tuple[str, str, str]]:
+    """Classes that are tokens of speech: what stands before one on a page, it, and the token.
+
+    To be replaced in this order, and to be put back in the opposite one.
+    """
+    colors = [(f"bg-{n} text-white" if is_dark(w) else f"bg-{n}", w) for w, n in COLORS.items()]
+    columns = list(CLASSES[Kind.COLUMNS].values())
+    known = "|".join(f"(?<={name} )" for name in (*(name for name, _ in colors), *columns))
+    before = {
+        Kind.ALIGN: f"(?:{known})",
+        Kind.SIZE: '(?<=<h1 class=")',
+        Kind.COLUMNS: '(?<=class="grid )',
+    }
+    found = [
+        (at, name, _token(word))
+        for kind, at in before.items()
+        for word, name in CLASSES[kind].items()
+    ]
+    return found + [('(?<=class=")', name, _token(word)) for name, word in colors]
 
 
 def _colors() -> list[str]:

@@ -1,13 +1,14 @@
 """Pages come back from their tokens letter by letter, and are short."""
 
 import random
+from collections import Counter
 
 import pytest
 
-from sweet.tasks.mini_drawing import draw_page
+from sweet.tasks.mini_drawing import draw_page, draw_section
 from sweet.tasks.mini_frontend import generate
 from sweet.tasks.mini_page_reader import parse_page
-from sweet.tasks.mini_pages import render
+from sweet.tasks.mini_pages import DETAILS, PageSpec, render
 from sweet.tasks.mini_topics import held_out_topics, topics
 from trainer.pretraining.page_demonstrations import made_up_text, random_task, said_with
 from trainer.pretraining.page_tokenizer import build_tokenizer
@@ -68,6 +69,41 @@ def test_every_detail_of_a_page_is_one_token(tokenizer):
             for other in ("dark red", "light gray") if kind == "color" else ():
                 after = ids_of(tokenizer, render(page.having(name, detail, other)))
                 assert len(after) == len(before)
+
+
+SPOKEN = [
+    ("header", "color", "dark blue"), ("hero", "button color", "gray"), ("nav", "align", "center"),
+    ("hero", "size", "huge"), ("cards", "columns", 3), ("cards", "align", "right"),
+    ("page", "color", "light pink"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("section", "detail", "value"), SPOKEN)
+def test_what_is_said_is_the_token_that_stands_on_the_page(tokenizer, section, detail, value):
+    rng = random.Random(1)
+    sections = tuple(draw_section(name, topics()[0], rng) for name in DETAILS)
+    page = PageSpec("white", sections)
+    before = Counter(ids_of(tokenizer, render(page)))
+    after = Counter(ids_of(tokenizer, render(page.having(section, detail, value))))
+    (spoken,) = ids_of(tokenizer, str(value))
+    assert set(after - before) <= {spoken}
+    assert after[spoken] > 0
+
+
+def test_a_note_leads_to_the_place_on_the_page(tokenizer):
+    page = random_task(random.Random(4)).page
+    note = "header color dark blue; hero button color pink; cards columns 2; form button color red"
+    said = said_with(page, 2, note)
+    tokens = tokenizer.tokenize(said)
+    for before, value in (
+        ('\n<header class="', "dark⎵blue"), ('</h1>\n    <button class="', "pink"),
+        ('\n<section id="cards" class="grid ', "2"), ('">\n    <button class="', "red"),
+    ):  # fmt: skip
+        at = tokens.index(before)
+        assert tokens[at - 1] in ("color", "columns") and tokens[at + 1] == value
+    assert tokenizer.decode(ids_of(tokenizer, said)) == said
+    heard = "header color: dark blue; hero button color pink"  # a person's words are left alone
+    assert '\n<header class="' not in tokenizer.tokenize(heard)
 
 
 @pytest.mark.parametrize("text", ["make it dark blue.", "Light gray, please", "header:dark red!!"])
