@@ -16,7 +16,7 @@ from benchmarks.comparison import Comparison
 from sweet.errors import SweetError
 
 NO_BENCHMARKS = ("__main__", "comparison", "plot", "results")
-BY_NAME_ALONE = ("sweet",)  # takes hours
+BY_NAME_ALONE = ("sweet", "sweet_pages")  # take hours
 
 
 def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""A plot of success by number of episodes, as SVG."""
+"""A plot of an outcome by number of episodes, as SVG."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ DASHES = {"rft": "2 3", "mtdpo": "6 3", "sweet-nohidden": "9 3 2 3", "sweet": ""
 WIDTH, HEIGHT, LEFT, TOP = 640, 340, 50, 20
 
 
-def svg(points: list[dict[str, Any]], base: float | None) -> str:
-    """Success by number of episodes, a line a method, told apart by dashes as well as colour."""
-    known = [p for p in points if p["success_rate"] is not None]
-    rates = [p["success_rate"] for p in known] + ([base] if base is not None else [])
+def svg(points: list[dict[str, Any]], base: float | None, outcome: str) -> str:
+    """The outcome by number of episodes, a line a method, told apart by dashes and by colour."""
+    known = [p for p in points if p["outcome"] is not None]
+    rates = [p["outcome"] for p in known] + ([base] if base is not None else [])
     top = max([0.1, *rates]) * 1.1
     most = max((p["episodes"] for p in known), default=1)
 
@@ -34,7 +34,7 @@ def svg(points: list[dict[str, Any]], base: float | None) -> str:
         parts.append(f'<path d="{line}" stroke="#888" stroke-dasharray="4 4"/>')
         parts.append(_text(right + 10, y(base) + 4, "base", "start"))
     for number, method in enumerate(dict.fromkeys(p["method"] for p in known)):
-        at = [(x(p["episodes"]), y(p["success_rate"])) for p in known if p["method"] == method]
+        at = [(x(p["episodes"]), y(p["outcome"])) for p in known if p["method"] == method]
         line = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in at)
         look = f'stroke="{COLOURS[method]}" stroke-width="2" stroke-dasharray="{DASHES[method]}"'
         parts.append(f'<path d="{line}" fill="none" {look}/>')
@@ -47,9 +47,8 @@ def svg(points: list[dict[str, Any]], base: float | None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         'font-family="sans-serif" font-size="12" role="img" '
-        'aria-label="Success by number of episodes"><rect width="100%" height="100%" fill="#fff"/>'
-        + "".join(parts)
-        + "</svg>\n"
+        f'aria-label="{outcome.capitalize()} by number of episodes">'
+        '<rect width="100%" height="100%" fill="#fff"/>' + "".join(parts) + "</svg>\n"
     )
 
 

@@ -26,6 +26,8 @@ NAMES = {
     "sweet-2": "SWEET-RL, two rounds",
 }
 OF_PAPER = "Llama-3.1-8B"  # the model whose rows stand beneath ours
+OUTCOMES = {"mini-backend": ("success", "tests passed"), "mini-frontend": ("reward", "as wanted")}
+"""What is compared on a task set, and what is told beside it; both are shares of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,9 @@ class Finding:
     seed: int
     tasks: int  # learned from
     episodes: int  # learned from
-    successes: list[float | None]
-    tests_passed: list[float | None]
+    evaluator: str  # of the test tasks
+    outcomes: list[float | None]
+    beside: list[float | None]  # of `OUTCOMES`
     turns: list[int]
     stage_seconds: dict[str, float]
 
@@ -52,7 +55,7 @@ def summary(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 def _row(method: str, by_method: dict[str, list[Finding]]) -> dict[str, Any]:
     found = by_method[method]
-    outcomes = [f.successes for f in found]
+    outcomes = [f.outcomes for f in found]
     seconds = [f.stage_seconds for f in found if f.stage_seconds]
     stages = {name: fmean(s.get(name, 0.0) for s in seconds) for name in (seconds or [{}])[0]}
     return {
@@ -60,11 +63,11 @@ def _row(method: str, by_method: dict[str, list[Finding]]) -> dict[str, Any]:
         "n": sum(value is not None for one in outcomes for value in one),
         "unscored": sum(value is None for one in outcomes for value in one),
         "seeds": len(found),
-        "success_rate": _mean(outcomes),
-        "success_ci95": interval(outcomes),
-        "success_by_seed": [_mean([one]) for one in outcomes],
-        "tests_passed": _mean([f.tests_passed for f in found]),
-        "tests_passed_ci95": interval([f.tests_passed for f in found]),
+        "outcome": _mean(outcomes),
+        "outcome_ci95": interval(outcomes),
+        "outcome_by_seed": [_mean([one]) for one in outcomes],
+        "beside": _mean([f.beside for f in found]),
+        "beside_ci95": interval([f.beside for f in found]),
         "mean_turns": fmean(turns for f in found for turns in f.turns),
         "minutes": sum(stages.values()) / 60 if stages else None,
         "stage_seconds": {name: round(value, 1) for name, value in stages.items()},
@@ -77,12 +80,12 @@ def _row(method: str, by_method: dict[str, list[Finding]]) -> dict[str, Any]:
 
 
 def _differences(ours: list[Finding], theirs: list[Finding]) -> list[list[float | None]]:
-    """Success minus the other method's, seed by seed and task by task."""
-    others = {f.seed: f.successes for f in theirs}
+    """The outcome minus the other method's, seed by seed and task by task."""
+    others = {f.seed: f.outcomes for f in theirs}
     return [
         [
             None if a is None or b is None else a - b
-            for a, b in zip(f.successes, others[f.seed], strict=True)
+            for a, b in zip(f.outcomes, others[f.seed], strict=True)
         ]
         for f in ours
         if f.seed in others
@@ -115,75 +118,60 @@ def write_results(
     by_episodes: Sequence[Finding],
     conditions: dict[str, Any],
 ) -> None:
-    """The results as JSON, as a page, and as a plot beside it."""
+    """The results as JSON, a page of all sets' results, and a plot beside it."""
     points = [
         {
             "method": f.method,
             "episodes": f.episodes,
-            "success_rate": _mean([f.successes]),
-            "n": sum(value is not None for value in f.successes),
+            "outcome": _mean([f.outcomes]),
+            "n": sum(value is not None for value in f.outcomes),
         }
         for f in by_episodes
         if f.method not in ("base", "sweet-2")
     ]
     points.sort(key=lambda p: (ORDER.index(p["method"]), p["episodes"]))
     found = {"conditions": conditions, "methods": table, "by_episodes": points}
-    (docs / "results").mkdir(parents=True, exist_ok=True)
-    (docs / "results" / f"{set_name}.json").write_text(json.dumps(found, indent=1) + "\n")
-    base = next((row["success_rate"] for row in table if row["method"] == "base"), None)
+    results = docs / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / f"{set_name}.json").write_text(json.dumps(found, indent=1) + "\n")
+    base = next((row["outcome"] for row in table if row["method"] == "base"), None)
     plot = docs / "images" / f"results-{set_name}.svg"
     plot.parent.mkdir(parents=True, exist_ok=True)
-    plot.write_text(svg(points, base))
-    (docs / "results.md").write_text(page(set_name, found))
+    plot.write_text(svg(points, base, OUTCOMES[set_name][0]))
+    known = {name: results / f"{name}.json" for name in OUTCOMES}
+    there = {n: json.loads(path.read_text()) for n, path in known.items() if path.exists()}
+    (docs / "results.md").write_text(page(there))
 
 
 _HOW = (
-    "Made by `python -m benchmarks sweet`. Every method learned from the same episodes, had the "
+    "Made by `python -m benchmarks sweet` (functions) and `python -m benchmarks sweet_pages` (web "
+    "pages). Every method learned from the same episodes, had the "
     "same number of settings tried on validation tasks, and was then measured once on test tasks "
     "that nothing else has seen. The critic without hidden information is SWEET-RL with that one "
     "thing left out, and takes its settings."
 )
 _COLUMNS = (
-    "Success: all tests pass. Intervals: 95 %, bootstrap over tasks and seeds. Minutes: of a "
+    "In percent. Success: all tests pass; reward of a web page: its likeness to the wanted one. "
+    "Intervals: 95 %, bootstrap over tasks and seeds. Minutes: of a "
     "round, mean over seeds; where a method took over episodes or candidates that another had "
     "drawn, their time is not in it."
 )
 _PAPERS = (
-    "Not measured here: Llama-3.1-8B on ColBench's backend test tasks, 15,000 episodes, from "
-    "arXiv:2503.15478."
+    "Not measured here: Llama-3.1-8B on ColBench's test tasks, 15,000 episodes of backend "
+    "programming and 6,000 of frontend design, from arXiv:2503.15478. Cosine is CLIP's."
 )
 
 
-def page(set_name: str, found: dict[str, Any]) -> str:
-    """The results for people."""
-    conditions = "\n".join(f"- {k.replace('_', ' ')}: {v}" for k, v in found["conditions"].items())
+def page(by_set: dict[str, dict[str, Any]]) -> str:
+    """The results of some task sets for people."""
+    sections = "\n".join(_section(name, found) for name, found in by_set.items())
     return f"""# Results
 
 {_HOW}
-The numbers are in [results/{set_name}.json](results/{set_name}.json).
-
-## {set_name}/test
-
-{_table(found["methods"])}
 
 {_COLUMNS}
 
-### What one method has on another
-
-{_gains(found["methods"])}
-
-### By number of episodes
-
-![Success by number of episodes](images/results-{set_name}.svg)
-
-{_points(found["by_episodes"])}
-
-The first seed alone; the dashed line is the base model.
-
-### Conditions
-
-{conditions}
-
+{sections}
 ## The paper's figures
 
 {_PAPERS}
@@ -192,24 +180,51 @@ The first seed alone; the dashed line is the base model.
 """
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _section(set_name: str, found: dict[str, Any]) -> str:
+    outcome, beside = OUTCOMES[set_name]
+    conditions = "\n".join(f"- {k.replace('_', ' ')}: {v}" for k, v in found["conditions"].items())
+    return f"""## {set_name}/test
+
+{_table(found["methods"], outcome, beside)}
+
+The numbers are in [results/{set_name}.json](results/{set_name}.json).
+
+### What one method has on another
+
+{_gains(found["methods"], outcome)}
+
+### By number of episodes
+
+![{outcome.capitalize()} by number of episodes](images/results-{set_name}.svg)
+
+{_points(found["by_episodes"], outcome)}
+
+The first seed alone; the dashed line is the base model.
+
+### Conditions
+
+{conditions}
+"""
+
+
+def _table(rows: list[dict[str, Any]], outcome: str, beside: str) -> str:
     lines = [
-        "| method | success | by seed | tests passed | turns | minutes | n |",
+        f"| method | {outcome} | by seed | {beside} | turns | minutes | n |",
         "|" + "---|" * 7,
     ]
     for row in rows:
-        seeds = " / ".join(_percent(value) for value in row["success_by_seed"])
+        seeds = " / ".join(_percent(value) for value in row["outcome_by_seed"])
         minutes = "–" if row["minutes"] is None else f"{row['minutes']:.1f}"
         lines.append(
-            f"| {NAMES[row['method']]} | {_with(row['success_rate'], row['success_ci95'])} "
-            f"| {seeds} | {_with(row['tests_passed'], row['tests_passed_ci95'])} "
+            f"| {NAMES[row['method']]} | {_with(row['outcome'], row['outcome_ci95'])} "
+            f"| {seeds} | {_with(row['beside'], row['beside_ci95'])} "
             f"| {row['mean_turns']:.2f} | {minutes} | {row['n']} |"
         )
     return "\n".join(lines)
 
 
-def _gains(rows: list[dict[str, Any]]) -> str:
-    lines = ["| method | on | points of success |", "|---|---|---|"]
+def _gains(rows: list[dict[str, Any]], outcome: str) -> str:
+    lines = [f"| method | on | points of {outcome} |", "|---|---|---|"]
     for row in rows:
         for other, gain in row["gain_on"].items():
             if ORDER.index(other) < ORDER.index(row["method"]):
@@ -218,18 +233,19 @@ def _gains(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _points(points: list[dict[str, Any]]) -> str:
-    lines = ["| method | episodes | success | n |", "|---|---|---|---|"]
+def _points(points: list[dict[str, Any]], outcome: str) -> str:
+    lines = [f"| method | episodes | {outcome} | n |", "|---|---|---|---|"]
     for p in points:
-        success = _percent(p["success_rate"])
-        lines.append(f"| {NAMES[p['method']]} | {p['episodes']} | {success} | {p['n']} |")
+        found = _percent(p["outcome"])
+        lines.append(f"| {NAMES[p['method']]} | {p['episodes']} | {found} | {p['n']} |")
     return "\n".join(lines)
 
 
 def _paper() -> str:
-    lines = ["| method | success | tests passed |", "|---|---|---|"]
-    shown = [row for row in PAPER if row.method.startswith(OF_PAPER)]
-    lines += [f"| {row.method} | {row.success} % | {row.tests_passed} % |" for row in shown]
+    lines = ["| method | success | tests passed | cosine |", "|---|---|---|---|"]
+    for row in PAPER:
+        if row.method.startswith(OF_PAPER):
+            lines.append(f"| {row.method} | {row.success} | {row.tests_passed} | {row.cosine} |")
     return "\n".join(lines)
 
 

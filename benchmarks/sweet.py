@@ -26,11 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import Comparison
-from benchmarks.results import Finding, summary, write_results
+from benchmarks.results import OUTCOMES, Finding, summary, write_results
 from sweet.services import Services
 from sweet.settings import Settings
+from sweet.simulator import ScriptedCollaborator
 from sweet.store import Round, RoundState
-from sweet.tasks import mini_backend
+from sweet.tasks import mini
+from sweet.types import Episode, TaskKind
 from trainer.pretraining.measure import play
 from trainer.round import run_round
 from trainer.settings import RoundSettings
@@ -38,7 +40,6 @@ from trainer.workbench import Workbench
 
 METHODS = ("rft", "mtdpo", "sweet-nohidden", "sweet")
 BASE, SECOND = "base", "sweet-2"
-SET = "mini-backend"
 DOCS = Path(__file__).parents[1] / "docs"
 POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta", "policy_nll"}
 """Settings that make no difference before the policy's own stage."""
@@ -66,6 +67,7 @@ LIKE = {"sweet-nohidden": "sweet"}
 class Plan:
     """How much is played, trained and measured."""
 
+    kind: TaskKind = TaskKind.BACKEND
     out: Path = Path("build/sweet")
     docs: Path = DOCS
     methods: tuple[str, ...] = METHODS
@@ -82,9 +84,14 @@ class Plan:
     at_once: int = os.cpu_count() or 1
     common: tuple[tuple[str, Any], ...] = ()  # settings of every round
 
+    @property
+    def set_name(self) -> str:
+        """The tasks that everything is about, without the split."""
+        return f"mini-{self.kind}"
+
 
 def run(plan: Plan | None = None) -> list[Comparison]:
-    """SWEET's success on test tasks against every other method's, in percent; takes hours.
+    """SWEET's outcome on test tasks against every other method's, in percent; takes hours.
 
     The results are written when all seeds are through, and again as second rounds and smaller
     numbers of episodes come in.
@@ -105,13 +112,13 @@ def run(plan: Plan | None = None) -> list[Comparison]:
     sweet = by_name.get("sweet") or table[-1]
     return [
         Comparison(
-            f"{sweet['method']} vs {name}, % success on {SET}/test",
-            100 * sweet["success_rate"],
-            100 * row["success_rate"],
+            f"{sweet['method']} vs {name}, % {OUTCOMES[plan.set_name][0]} on {plan.set_name}/test",
+            100 * sweet["outcome"],
+            100 * row["outcome"],
             f"{row['n']} episodes each, {len(plan.seeds)} seeds",
         )
         for name, row in by_name.items()
-        if name != sweet["method"] and row["success_rate"]
+        if name != sweet["method"] and row["outcome"]
     ]
 
 
@@ -121,7 +128,8 @@ def _written(
     """The table of what was found so far, which is in the docs now."""
     table = summary([f for f in findings if f.tasks == plan.tasks])
     sizes = [f for f in findings if f.seed == plan.seeds[0]]
-    write_results(plan.docs, SET, table, sizes, _conditions(plan, chosen))
+    conditions = {"evaluator": findings[0].evaluator, **_conditions(plan, chosen)}
+    write_results(plan.docs, plan.set_name, table, sizes, conditions)
     return table
 
 
@@ -155,6 +163,7 @@ def _settings(
 ) -> RoundSettings:
     """A round of `method`; the first one plays the episodes, the others find them in the log."""
     values: dict[str, Any] = {
+        "tasks": plan.kind.value,
         "algorithm": method,
         "policy": "embedded",
         "from_policy": "embedded",
@@ -217,7 +226,7 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
 
 
 def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Each method's settings with most success on validation tasks."""
+    """Each method's settings with the best outcome on validation tasks."""
     tuned = dict.fromkeys(LIKE.get(method, method) for method in plan.methods)
     best = dict(_in_processes(plan, _tune, [(plan, method) for method in tuned]))
     return {method: best[LIKE.get(method, method)] for method in plan.methods}
@@ -235,7 +244,8 @@ def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
                 tried.append({**chosen, **figures["child"], "gain": figures["gain"]})
         path.write_text(json.dumps(tried, indent=1) + "\n")
     tried = json.loads(path.read_text())
-    best = max(tried, key=lambda one: one["success_rate"] or 0.0)
+    outcome = "success_rate" if plan.kind is TaskKind.BACKEND else "reward"
+    best = max(tried, key=lambda one: one[outcome] or 0.0)
     return method, {name: best[name] for name in plan.grids[method][0]}
 
 
@@ -252,22 +262,35 @@ def _finding(
     path = folder / f"test-{method}.json"
     if not path.exists():
         n = plan.test_n if tasks == plan.tasks else plan.sizes_test_n
-        rows = list(mini_backend.generate("test", n, plan.test_seed))
+        rows = list(mini.generate(f"{plan.set_name}/test", n, plan.test_seed))
         policy = services.policy(str(round_.version_id) if round_ else "embedded")
-        episodes = asyncio.run(play(policy, services.backend_evaluator(), rows, seed))
-        rewards = [e.reward for e in episodes]
+        person = services.collaborator(ScriptedCollaborator.name, plan.kind)
+        episodes = asyncio.run(play(policy, services.evaluator(plan.kind), rows, seed, person))
+        outcomes, beside = _outcomes(episodes, plan.kind)
         found = Finding(
             method,
             seed,
             tasks,
             tasks * plan.per_task,
-            [None if r is None else float(r.value >= 1) for r in rewards],
-            [None if r is None else r.components["tests_passed"] for r in rewards],
+            " and ".join(sorted({e.reward.evaluator for e in episodes if e.reward})),
+            outcomes,
+            beside,
             [len(e.turns) for e in episodes],
             _stage_seconds(folder, round_) if round_ else {},
         )
         path.write_text(json.dumps(asdict(found)) + "\n")
     return Finding(**json.loads(path.read_text()))
+
+
+def _outcomes(
+    episodes: Sequence[Episode], kind: TaskKind
+) -> tuple[list[float | None], list[float | None]]:
+    """Success and the share of tests; of pages: the reward, and whether all is as wanted."""
+    rewards = [e.reward for e in episodes]
+    whole = [None if r is None else float(r.value >= 1) for r in rewards]
+    if kind is TaskKind.FRONTEND:
+        return [None if r is None else r.value for r in rewards], whole
+    return whole, [None if r is None else r.components["tests_passed"] for r in rewards]
 
 
 def _stage_seconds(folder: Path, round_: Round) -> dict[str, float]:

@@ -10,9 +10,9 @@ from benchmarks.sweet import GRIDS, LIKE, METHODS, Plan, run
 from trainer.settings import RoundSettings
 
 
-def _finding(method: str, seed: int, successes: list[float | None]) -> Finding:
-    turns = [2] * len(successes)
-    return Finding(method, seed, 5, 10, successes, successes, turns, {"collect": 30.0})
+def _finding(method: str, seed: int, outcomes: list[float | None]) -> Finding:
+    turns = [2] * len(outcomes)
+    return Finding(method, seed, 5, 10, "tests", outcomes, outcomes, turns, {"collect": 30.0})
 
 
 def test_every_method_is_tuned_over_as_many_settings():
@@ -29,7 +29,7 @@ def test_a_gain_is_taken_task_by_task_and_seed_by_seed():
     rows = {row["method"]: row for row in summary([*sweet, *base])}
     assert list(rows) == ["base", "sweet"]
     assert (rows["base"]["n"], rows["base"]["unscored"], rows["sweet"]["n"]) == (7, 1, 8)
-    assert rows["sweet"]["success_by_seed"] == [0.75, 0.75]
+    assert rows["sweet"]["outcome_by_seed"] == [0.75, 0.75]
     assert rows["sweet"]["gain_on"]["base"]["gain"] == pytest.approx(3 / 7)
     low, high = rows["sweet"]["gain_on"]["base"]["ci95"]
     assert 0 <= low < 3 / 7 < high <= 1
@@ -37,7 +37,7 @@ def test_a_gain_is_taken_task_by_task_and_seed_by_seed():
 
 def test_what_was_never_scored_has_no_figure():
     (row,) = summary([_finding("base", 1, [None, None])])
-    assert row["success_rate"] is None and row["success_ci95"] is None and row["n"] == 0
+    assert row["outcome"] is None and row["outcome_ci95"] is None and row["n"] == 0
 
 
 def test_an_interval_covers_seeds_as_well_as_tasks():
