@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Hashable, Sequence
+from os.path import commonprefix
 from typing import Literal
 
 from sweet.errors import PolicyError
@@ -67,11 +68,11 @@ class Text:
 
     def update(self, ids: list[int], *, last: bool = False) -> bool:
         """Take the tokens so far. True when a stop string ended the text."""
-        self.text = self._decode(ids)
+        before, self.text = self.text, self._decode(ids)
         cuts = [at for s in self._stop if (at := self.text.find(s)) >= 0]
         if cuts:
             self.text = self.text[: min(cuts)]
-        self._sure = len(self.text) if last or cuts else self._sure_chars()
+        self._sure = len(self.text) if last or cuts else self._sure_chars(before)
         return bool(cuts)
 
     def news(self) -> str:
@@ -80,9 +81,13 @@ class Text:
         self._sent += len(piece)
         return piece
 
-    def _sure_chars(self) -> int:
-        """Without a half-decoded character or what may become a stop string."""
-        sure = self.text.rstrip(REPLACEMENT)
+    def _sure_chars(self, before: str) -> int:
+        """Without a half-decoded character, what may become a stop string, and the last token.
+
+        Some tokens read otherwise once the next one is there: of the embedded model that draws, a
+        section's beginning becomes its name.
+        """
+        sure = commonprefix([before, self.text.rstrip(REPLACEMENT)])
         held = (
             n
             for s in self._stop

@@ -65,6 +65,20 @@ So what followed it last is what follows it now: the note's value if it says one
 page before. Without, changed colors were right in 28 of 93 places after 3,500 steps, and the old
 ones stood in the others; 300 steps later, with it, in 91 of 93.
 """
+_END_OF_PAGE = "\n</body>\n</html>"
+_ENDS = {
+    "header": ('\n<header class="', "</h1>\n</header>"),
+    "nav": ('\n<nav class="', "</a>\n</nav>"),
+    "hero": ('\n<section id="hero" class="', "</button>\n</section>"),
+    "cards": ('\n<section id="cards" class="grid ', "</div>\n</section>"),
+    "list": ('\n<ul class="', "</li>\n</ul>"),
+    "form": ('\n<form class="', "</button>\n</form>"),
+    "footer": ('\n<footer class="', "</footer>"),
+}
+"""How a section begins and ends: these stand for its name where the agent lists the sections.
+
+So what follows a section's end, there and on the page, is the beginning of the next one.
+"""
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
@@ -110,6 +124,11 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             normalizers.Replace(joints, f" {_JOINT} "),
             normalizers.Replace(shades, _SPACE),
             *(normalizers.Replace(_in_note(name), name + at) for name, at in _SLOTS.items()),
+            *(
+                normalizers.Replace(_in_list(f"{name}{mark}"), start + end + after)
+                for name, (start, end) in _ENDS.items()
+                for mark, after in ((", ", ""), (".", _END_OF_PAGE))
+            ),
             *(normalizers.Replace(Regex(f"{at}{name}{_END}"), word) for at, name, word in spoken),
         ]
     )
@@ -120,6 +139,17 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             decoders.Fuse(),
             *(decoders.Replace(Regex(f" ?{re.escape(m)} ?"), m) for m in _markup()),
             *(decoders.Replace(Regex(rf"(?<![^\s(>])\{m} "), m) for m in _OPENING),
+            *(
+                decoders.Replace(
+                    Regex(f"{re.escape(start.rstrip(' '))} ?{end}{after}"), f" {name}{mark}"
+                )
+                for name, (start, end) in _ENDS.items()
+                for mark, after in (
+                    (". ", _END_OF_PAGE + r"(?=[^\n])"),
+                    (".", _END_OF_PAGE),
+                    (",", ""),
+                )
+            ),
             *(
                 decoders.Replace(Regex(f"(?<={name}){re.escape(at)}"), " ")
                 for name, at in _SLOTS.items()
@@ -135,6 +165,11 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
 def _in_note(name: str) -> Regex:
     """A detail's name where the agent notes what it changes."""
     return Regex(rf"(?<=[:;] ){name} (?=[\s\S]*Sections: )")
+
+
+def _in_list(text: str) -> Regex:
+    """That text in the agent's list of the page's sections."""
+    return Regex(rf"\b{re.escape(text)}(?![\s\S]*Sections: )(?=[\s\S]*\n<html>)")
 
 
 def _markup() -> list[str]:

@@ -5,12 +5,19 @@ from collections import Counter
 
 import pytest
 
+from sweet.engines.generation import Text
 from sweet.tasks.mini_drawing import draw_page, draw_section
 from sweet.tasks.mini_frontend import generate
 from sweet.tasks.mini_page_reader import parse_page
 from sweet.tasks.mini_pages import DETAILS, PageSpec, render
 from sweet.tasks.mini_topics import held_out_topics, topics
-from trainer.pretraining.page_demonstrations import made_up_text, random_task, said_with
+from trainer.pretraining.page_demonstrations import (
+    HASTY,
+    demonstrate,
+    made_up_text,
+    random_task,
+    said_with,
+)
 from trainer.pretraining.page_tokenizer import build_tokenizer
 
 
@@ -104,6 +111,39 @@ def test_a_note_leads_to_the_place_on_the_page(tokenizer):
     assert tokenizer.decode(ids_of(tokenizer, said)) == said
     heard = "header color: dark blue; hero button color pink"  # a person's words are left alone
     assert '\n<header class="' not in tokenizer.tokenize(heard)
+
+
+def test_the_list_of_sections_leads_from_the_end_of_one_to_the_beginning_of_the_next(tokenizer):
+    rng = random.Random(3)
+    names = ("nav", "header", "cards", "form", "footer")
+    page = PageSpec("white", tuple(draw_section(name, topics()[0], rng) for name in names))
+    for is_last in (False, True):
+        note = "cards cards form, header, nav; move nav at the top; add footer below form"
+        said = said_with(page, 3, note, is_last=is_last)
+        tokens = tokenizer.tokenize(said)
+        assert tokenizer.decode(ids_of(tokenizer, said)) == said
+        ends = ["</a>\n</nav>", "</h1>\n</header>", "</div>\n</section>", "</button>\n</form>"]
+        for end in ends:
+            first = tokens.index(end)
+            again = tokens.index(end, first + 1)
+            assert tokens[first + 1] == tokens[again + 1]  # in the list, and on the page
+        assert tokens.count("\n</body>\n</html>") == 2
+    person = "Sections: header, nav, footer."
+    assert "</footer>" not in tokenizer.tokenize(person)
+
+
+def test_what_is_streamed_is_what_is_said(tokenizer):
+    rng = random.Random(9)
+    for _ in range(12):
+        made = demonstrate(random_task(rng), HASTY, rng)
+        said = made.messages[-1].content
+        ids = ids_of(tokenizer, said)
+        text, pieces = Text(tokenizer.decode, []), []
+        for n in range(1, len(ids) + 1):
+            text.update(ids[:n], last=n == len(ids))
+            pieces.append(text.news())
+        assert "".join(pieces) == said
+        assert sum(map(bool, pieces)) > len(ids) / 2
 
 
 @pytest.mark.parametrize("text", ["make it dark blue.", "Light gray, please", "header:dark red!!"])
