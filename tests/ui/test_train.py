@@ -132,7 +132,7 @@ def serves_and_rolls_back(visitor: Visitor) -> None:
     expect(page.get_by_label("Policy version")).to_have_value(re.compile("^v0001"))
     go_train(visitor)
     visitor.button("Roll back").click()
-    expect(page.locator("#served strong")).to_have_text("embedded")
+    expect(page.locator("#served strong")).to_have_text(["embedded"])
     expect(visitor.button("Roll back")).to_be_hidden()
 
 
@@ -150,7 +150,7 @@ def test_a_round_that_can_t_learn_says_so_and_is_compared(studio: Studio, browse
     visitor.button("Retrain").click()
     expect(state(visitor)).to_have_text("! failed", timeout=PATIENCE_MS)
     expect(page.locator("#round .notice.error")).to_contain_text("Too few episodes")
-    expect(page.locator("#served strong")).to_have_text("embedded")
+    expect(page.locator("#served strong")).to_have_text(["embedded"])
     for name in ("r0001", "r0002"):
         page.get_by_role("button", name=f"Compare {name}").click()
         expect(page.get_by_role("button", name=f"Compare {name}")).to_have_attribute(
