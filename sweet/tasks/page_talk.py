@@ -71,20 +71,26 @@ def _ended(sentence: str) -> str:
 
 
 def _sentence(difference: Difference, rng: random.Random, unheard: bool) -> str:
-    if difference.what is not What.DETAIL:
-        slots = _structure_slots(difference, rng)
-        return pick(words.STRUCTURE[difference.what], slots, rng, unheard)
     if difference.kind is Kind.ITEMS:
         return _say_items(difference, rng, unheard)
-    assert difference.kind is not None
+    kind = difference.kind
+    phrases = words.STRUCTURE[difference.what] if kind is None else words.DETAILS[kind]
+    return pick(phrases, slots_for(difference, rng), rng, unheard)
+
+
+def slots_for(difference: Difference, rng: random.Random) -> Slots:
+    """What a phrasing of this difference, not one of items, can be filled with."""
+    kind = difference.kind
+    if kind is None:
+        return _structure_slots(difference, rng)
     slots = {"s": _subject(difference, rng)}
-    if difference.kind in words.COMPARATIVES and difference.shown:
-        order = list(CLASSES[difference.kind])
+    if kind in words.COMPARATIVES and difference.shown:
+        order = list(CLASSES[kind])
         bigger = order.index(difference.wanted) > order.index(difference.shown)
-        slots["c"] = words.COMPARATIVES[difference.kind][bigger]
-    slots |= _filled("w", _value(difference.kind, difference.wanted, rng))
-    slots |= _filled("g", _value(difference.kind, difference.shown, rng))
-    return pick(words.DETAILS[difference.kind], slots, rng, unheard)
+        slots["c"] = words.COMPARATIVES[kind][bigger]
+    slots |= _filled("w", _value(kind, difference.wanted, rng))
+    slots |= _filled("g", _value(kind, difference.shown, rng))
+    return slots
 
 
 def pick(phrases: Phrases, slots: Slots, rng: random.Random, unheard: bool) -> str:

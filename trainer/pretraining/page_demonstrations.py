@@ -1,9 +1,10 @@
 """Collaborations on web pages that the model that draws learns from.
 
-The agent shows a first page, hears what differs, and shows it again with that changed. Before
-each page it says what it changes and which sections the page then has, `Draft 2: header color dark
-blue. Sections: header, hero, footer.`: so the page follows from the agent's own words, a person
-sees what was understood, and the drafts are counted.
+The agent shows a first page, `Draft 1. Sections: header, nav, hero.`, hears what differs, and shows
+it again with that changed. Before it does it says what it changes, and where sections then follow
+one another as they did not before, `Draft 2: header color dark blue; remove nav: header then hero.`
+So the page follows from the agent's own words and the page before, a person sees what was
+understood, and the drafts are counted.
 """
 
 from __future__ import annotations
@@ -192,10 +193,11 @@ class _Making:
 
 
 def said_with(page: PageSpec, draft: int, note: str = "", *, is_last: bool = False) -> str:
-    """The agent's whole message with a page: what is changed, the sections, the page."""
+    """The agent's whole message with a page: what is changed, or a first page's sections; it."""
     head = f"{DRAFT} {draft}: {note}." if note else f"{DRAFT} {draft}."
+    sections = f" Sections: {', '.join(page.names)}." if draft == 1 else ""
     mark = f" {ANSWER_MARK}" if is_last else ""
-    return f"{head} Sections: {', '.join(page.names)}.{mark}\n{render(page)}"
+    return f"{head}{sections}{mark}\n{render(page)}"
 
 
 def first_page(wish: Wish, wanted: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:

@@ -18,6 +18,7 @@ from sweet.tasks.page_talk import and_list
 
 ORDER = tuple(DETAILS)
 """The sections as they mostly stand, from top to bottom."""
+TOP, END = "top", "end"  # what a page begins and ends with, where an order is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +37,38 @@ def follow(
     name = difference.section
     if difference.what is What.EXTRA:
         rest = tuple(s for s in page.sections if s.name != name)
-        return Edit(replace(page, sections=rest), f"remove {name}")
+        return Edit(replace(page, sections=rest), f"remove {name}: {_closed(page.names, name)}")
     if difference.what is What.DETAIL:
         return _detail(page, difference, said, topic, rng)
     is_new = difference.what is What.MISSING
     section = draw_section(name, topic, rng) if is_new else page.section(name)
     rest = tuple(s for s in page.sections if s.name != name)
     at = _place([s.name for s in rest], difference, said)
-    where = f"below {rest[at - 1].name}" if at else "at the top"
-    verb = "add" if is_new else "move"
-    sections = (*rest[:at], section, *rest[at:])
-    return Edit(replace(page, sections=sections), f"{verb} {name} {where}", is_new)
+    edited = replace(page, sections=(*rest[:at], section, *rest[at:]))
+    note = f"add {name}: " if is_new else f"move {name}: {_closed(page.names, name)}, "
+    return Edit(edited, note + _opened(edited.names, name), is_new)
 
 
 def noted(edits: Sequence[Edit]) -> str:
     """The notes of some changes."""
     return "; ".join(edit.note for edit in edits)
+
+
+def _closed(names: Sequence[str], name: str) -> str:
+    """What follows what, once a section is gone from among these."""
+    before, behind = _neighbours(names, name)
+    return f"{before} then {behind}"
+
+
+def _opened(names: Sequence[str], name: str) -> str:
+    """What follows what around a section that is now among these."""
+    before, behind = _neighbours(names, name)
+    return f"{before} then {name}, {name} then {behind}"
+
+
+def _neighbours(names: Sequence[str], name: str) -> tuple[str, str]:
+    at, order = names.index(name), (TOP, *names, END)
+    return order[at], order[at + 2]
 
 
 def _place(names: Sequence[str], difference: Difference, said: str) -> int:

@@ -1,6 +1,7 @@
 """How the people of the demonstrations speak: as the script does, and worse.
 
-Brief, in lower case, with other words for colours, with slips, several wishes in a breath.
+Brief, in lower case, with other words for colours, with slips, several wishes in a breath, or in
+words of which only those count that name a part, a place or a value.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from sweet.tasks.mini_pages import CLASSES, Kind, PageSpec
 from sweet.tasks.page_differences import Difference, What
 from sweet.tasks.page_phrases import ALIGNMENTS, COMPARATIVES, OPENINGS, PARTS
-from sweet.tasks.page_talk import say_difference
-from trainer.pretraining.demonstrations import with_slip
+from sweet.tasks.page_talk import say_difference, sentence, slots_for
+from trainer.pretraining.demonstrations import made_up_word, with_slip
 
 ODD = (
     "hmm", "ok", "nice", "I like it", "thanks", "why?", "???", "What do you think?", "Cool!",
@@ -35,6 +36,34 @@ RELATIVE = {
                 "{b} title {c} please"),
     Kind.HEIGHT: ("make the {b} {c}", "{c} {b}", "the {b} should be {c}"),
 }  # fmt: skip
+LOOSE: dict[What, tuple[str, ...]] = {
+    What.DETAIL: ("{f} {s} {f} {w}", "{s} {f} {w} {f}", "{f} {w} {f} {s}", "{f} {s} {w}, not {g}",
+                  "{s} {g}? {f} {w}", "{f} {s} {f} {w} rather than {g}", "{g} {f} {s}, so {f} {w}"),
+    What.EXTRA: ("{r} {s}", "{f} {r} {s}", "{r} {s} {f}", "{r} {a}", "{r} this {bare}"),
+    What.MISSING: ("{f} {a} {place}", "{a} {f} {place}", "{f} {a}", "{m} {a} {place}", "{m} {a}"),
+    What.ORDER: ("{f} {s} {place}", "{s} {f} {place}", "{s} {place} {f}", "{s}: {place}"),
+}  # fmt: skip
+"""Phrases with {f}: any words; {r}: words for taking away, {m}: for what is missing."""
+FILLERS = (
+    "set", "get", "let us", "try", "draw", "place", "show", "render", "have", "keep", "design",
+    "style", "really", "just", "maybe", "simply", "better", "now", "again", "still", "rather",
+    "somehow", "definitely", "nicer", "with", "as", "would look", "looks", "seems", "feels",
+    "to me", "for me", "if possible", "I guess", "I think", "I believe", "I prefer", "we prefer",
+    "my idea was", "my plan says", "in my picture", "on my screen", "the client says", "it is",
+    "that is", "needs", "wants", "becomes", "stays", "was", "will be", "could", "might", "may",
+    "next", "then", "first of all", "one thing", "by the way", "ideally", "ok so", "hey", "hi",
+    "colleagues said", "we agreed on", "somebody", "everybody likes", "fix", "adjust", "update",
+    "correct", "switch", "choose", "pick", "take", "see", "check", "look at", "about",
+)  # fmt: skip
+REMOVALS = (
+    "cut", "hide", "erase", "lose", "scrap", "omit", "skip", "kill", "throw out", "kick out",
+    "strike", "away with", "without", "no more", "I can do without", "we do not need",
+    "nobody needs", "not needed:", "clear", "eliminate", "discard", "exclude", "do not show",
+)  # fmt: skip
+ADDITIONS = (
+    "insert", "include", "create", "build", "give me", "let there be", "also", "plus", "append",
+    "do not forget", "there is still missing", "what is missing is", "it lacks", "I also need",
+)  # fmt: skip
 OTHER_WORDS = (
     ("gray", "grey", 0.2), ("dark blue", "navy", 0.06), ("purple", "violet", 0.06),
     ("light ", "pale ", 0.04), ("dark ", "deep ", 0.04),
@@ -59,6 +88,8 @@ def say_all(
 
 def _say(difference: Difference, rng: random.Random) -> str:
     kind = difference.kind
+    if kind is not Kind.ITEMS and rng.random() < 0.2:
+        return _loosely(difference, rng)
     if difference.what is not What.DETAIL or kind not in BRIEF or rng.random() < 0.75:
         return say_difference(difference, rng)
     b = rng.choice(PARTS[difference.section])
@@ -72,6 +103,19 @@ def _say(difference: Difference, rng: random.Random) -> str:
     value = str(difference.wanted)
     w = rng.choice(ALIGNMENTS[value]) if kind is Kind.ALIGN else value
     return rng.choice(BRIEF[kind]).format(b=b, w=w)
+
+
+def _loosely(difference: Difference, rng: random.Random) -> str:
+    """The part, the place and the value, and around them words as they come."""
+    slots = slots_for(difference, rng)
+    if difference.kind is Kind.TEXT:
+        slots |= {slot: f'"{slots[slot]}"' for slot in ("w", "g") if slot in slots}
+    slots |= {"r": rng.choice(REMOVALS), "m": rng.choice(ADDITIONS)}
+    phrases = [p for p in LOOSE[difference.what] if "{g}" not in p or "g" in slots]
+    parts = rng.choice(phrases).split("{f}")
+    between = [rng.choice(FILLERS) if rng.random() < 0.8 else made_up_word(rng) for _ in parts[1:]]
+    text = "".join(a + b for a, b in zip(parts, [*between, ""], strict=True))
+    return sentence(" ".join(text.format_map(slots).split()), rng)
 
 
 def _relative(difference: Difference) -> str:

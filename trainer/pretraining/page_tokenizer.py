@@ -15,6 +15,7 @@ import random
 import re
 import string
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 
@@ -25,39 +26,43 @@ from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, Value, is_
 from sweet.tasks.mini_topics import topics
 from sweet.types import ANSWER_MARK
 from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
+from trainer.pretraining.page_edits import END, TOP
 from trainer.pretraining.tokenizer import SPECIAL, for_dialogues
 
 _I = "\n    "  # before what stands inside a section
 _PADDED = ' p-4">'
+_CLASS_END = '">'
+_PAGE_END = "\n</body>\n</html>"
+_PIECES = {
+    "header": ('\n<header class="', f'">{_I}<h1 class="', "</h1>\n</header>"),
+    "nav": ('\n<nav class="', f' p-4 space-x-4">{_I}<a>', f"</a>{_I}<a>", "</a>\n</nav>"),
+    "hero": ('\n<section id="hero" class="', f'</h1>{_I}<button class="', "</button>\n</section>"),
+    "cards": (
+        '\n<section id="cards" class="grid ', f' gap-4 p-4">{_I}<div class="',
+        f'</div>{_I}<div class="', "</div>\n</section>",
+    ),
+    "list": ('\n<ul class="', f' list-inside p-4">{_I}<li>', f"</li>{_I}<li>", "</li>\n</ul>"),
+    "form": (
+        '\n<form class="', f' p-4">{_I}<input class="border" placeholder="',
+        f'">{_I}<input class="border" placeholder="', f'">{_I}<button class="',
+        "</button>\n</form>",
+    ),
+    "footer": ('\n<footer class="', "</footer>"),
+}  # fmt: skip
+"""What is written between the details of each section, from its beginning to its end."""
 _MARKUP = (
-    f'\n{HEAD}<body class="', f'{HEAD}<body class="', "\n</body>\n</html>", '">', _PADDED,
-    '\n<header class="', f'">{_I}<h1 class="',
-    "</h1>\n</header>",
-    '\n<nav class="', f' p-4 space-x-4">{_I}<a>', f"</a>{_I}<a>",
-    "</a>\n</nav>",
-    '\n<section id="hero" class="',
-    f'</h1>{_I}<button class="', ' p-2">',
-    "</button>\n</section>",
-    '\n<section id="cards" class="grid ', f' gap-4 p-4">{_I}<div class="',
-    f'</div>{_I}<div class="', "</div>\n</section>",
-    '\n<ul class="', f' list-inside p-4">{_I}<li>',
-    f"</li>{_I}<li>", "</li>\n</ul>",
-    '\n<form class="', f' p-4">{_I}<input class="border" placeholder="',
-    f'">{_I}<input class="border" placeholder="',
-    f'">{_I}<button class="', "</button>\n</form>",
-    '\n<footer class="', "</footer>",
+    f'\n{HEAD}<body class="', f'{HEAD}<body class="', _PAGE_END, _CLASS_END, _PADDED, ' p-2">',
+    *(piece for pieces in _PIECES.values() for piece in pieces),
 )  # fmt: skip
-_SLOTS = {
-    "header color": '\n<header class="',
-    "nav color": '\n<nav class="',
-    "hero color": '\n<section id="hero" class="',
-    "hero button color": f'</h1>{_I}<button class="',
-    "cards columns": '\n<section id="cards" class="grid ',
-    "cards color": f' gap-4 p-4">{_I}<div class="',
-    "list color": '\n<ul class="',
-    "form color": '\n<form class="',
-    "form button color": f'">{_I}<button class="',
-    "footer color": '\n<footer class="',
+_SLOTS = {f"{name} color": pieces[0] for name, pieces in _PIECES.items()} | {
+    "cards columns": _PIECES["cards"][0],
+    "cards color": _PIECES["cards"][1],
+    "hero button color": _PIECES["hero"][1],
+    "form button color": _PIECES["form"][3],
+    "nav links": _PIECES["nav"][1],
+    "cards cards": _PADDED,
+    "list items": _PIECES["list"][1],
+    "form fields": _PIECES["form"][1],
 }
 """What stands before a detail on a page is written before it in the agent's note as well, unseen.
 
@@ -65,23 +70,25 @@ So what followed it last is what follows it now: the note's value if it says one
 page before. Without, changed colors were right in 28 of 93 places after 3,500 steps, and the old
 ones stood in the others; 300 steps later, with it, in 91 of 93.
 """
-_END_OF_PAGE = "\n</body>\n</html>"
-_ENDS = {
-    "header": ('\n<header class="', "</h1>\n</header>"),
-    "nav": ('\n<nav class="', "</a>\n</nav>"),
-    "hero": ('\n<section id="hero" class="', "</button>\n</section>"),
-    "cards": ('\n<section id="cards" class="grid ', "</div>\n</section>"),
-    "list": ('\n<ul class="', "</li>\n</ul>"),
-    "form": ('\n<form class="', "</button>\n</form>"),
-    "footer": ('\n<footer class="', "</footer>"),
+_BETWEEN = {
+    "nav links": _PIECES["nav"][2],
+    "cards cards": _PADDED,
+    "list items": _PIECES["list"][2],
+    "form fields": _PIECES["form"][2],
 }
-"""How a section begins and ends: these stand for its name where the agent lists the sections.
+"""What stands between texts of a row is written in the note in place of their commas."""
+_STARTS = {name: pieces[0] for name, pieces in _PIECES.items()} | {END: _PAGE_END}
+_ENDS = {TOP: _CLASS_END} | {name: pieces[-1] for name, pieces in _PIECES.items()}
+"""How a section begins and ends: these stand for its name where the agent names an order.
 
 So what follows a section's end, there and on the page, is the beginning of the next one.
 """
+_COMMA = "⟦,⟧"  # before what stands between two texts of a row
+_THEN = "⟦→⟧"  # before the end of one section and the beginning of the next: "header then hero"
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
+_WORD_END = r'(?=[ "]|$)'
 _SPOKEN = (Kind.COLOR, Kind.ALIGN, Kind.SIZE, Kind.COLUMNS)  # whose classes are tokens of speech
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
 _LETTERS = string.ascii_letters + "".join(
@@ -114,62 +121,66 @@ def build_tokenizer(context_tokens: int) -> PreTrainedTokenizerFast:
             max_input_chars_per_word=1000,
         )
     )
-    joints = Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])")
-    before = "|".join(rf"(?<=\b{shade})" for shade in ("dark", "light", "Dark", "Light"))
-    spoken = _spoken_classes()
-    shades = Regex(rf"(?:{before}) (?=(?:{'|'.join(HUES)})\b)")
-    tokenizer.normalizer = normalizers.Sequence(
-        [
-            normalizers.NFC(),
-            normalizers.Replace(joints, f" {_JOINT} "),
-            normalizers.Replace(shades, _SPACE),
-            *(normalizers.Replace(_in_note(name), name + at) for name, at in _SLOTS.items()),
-            *(
-                normalizers.Replace(_in_list(f"{name}{mark}"), start + end + after)
-                for name, (start, end) in _ENDS.items()
-                for mark, after in ((", ", ""), (".", _END_OF_PAGE))
-            ),
-            *(normalizers.Replace(Regex(f"{at}{name}{_END}"), word) for at, name, word in spoken),
-        ]
-    )
+    written = [normalizers.Replace(found, by) for found, by in _written()]
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), *written])
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_words()), "removed", invert=True)
-    tokenizer.decoder = decoders.Sequence(
-        [
-            decoders.WordPiece(prefix="##", cleanup=False),
-            decoders.Fuse(),
-            *(decoders.Replace(Regex(f" ?{re.escape(m)} ?"), m) for m in _markup()),
-            *(decoders.Replace(Regex(rf"(?<![^\s(>])\{m} "), m) for m in _OPENING),
-            *(
-                decoders.Replace(
-                    Regex(f"{re.escape(start.rstrip(' '))} ?{end}{after}"), f" {name}{mark}"
-                )
-                for name, (start, end) in _ENDS.items()
-                for mark, after in (
-                    (". ", _END_OF_PAGE + r"(?=[^\n])"),
-                    (".", _END_OF_PAGE),
-                    (",", ""),
-                )
-            ),
-            *(
-                decoders.Replace(Regex(f"(?<={name}){re.escape(at)}"), " ")
-                for name, at in _SLOTS.items()
-            ),
-            *(decoders.Replace(Regex(f"{at}{w}{_END}"), name) for at, name, w in spoken[::-1]),
-            decoders.Replace(Regex(f" ?{re.escape(_JOINT)} ?"), ""),
-            decoders.Replace(_SPACE, " "),
-        ]
-    )
+    read = [decoders.Replace(found, by) for found, by in _read()]
+    pieces = decoders.WordPiece(prefix="##", cleanup=False)
+    tokenizer.decoder = decoders.Sequence([pieces, decoders.Fuse(), *read])
     return for_dialogues(tokenizer, CHAT_TEMPLATE, context_tokens)
 
 
-def _in_note(name: str) -> Regex:
-    """A detail's name where the agent notes what it changes."""
-    return Regex(rf"(?<=[:;] ){name} (?=[\s\S]*Sections: )")
+Rules = Iterator[tuple[Regex | str, str]]
+"""What is found, and what is put in its place, one rule after the other."""
 
 
-def _in_list(text: str) -> Regex:
-    """That text in the agent's list of the page's sections."""
-    return Regex(rf"\b{re.escape(text)}(?![\s\S]*Sections: )(?=[\s\S]*\n<html>)")
+def _written() -> Rules:
+    """How a text is made ready for its tokens."""
+    in_note = r"(?=[\s\S]*\n<html>)"  # of the agent, before the page
+    yield Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])"), f" {_JOINT} "
+    shade = "|".join(rf"(?<=\b{shade})" for shade in ("dark", "light", "Dark", "Light"))
+    yield Regex(rf"(?:{shade}) (?=(?:{'|'.join(HUES)})\b)"), _SPACE
+    for name, at in _BETWEEN.items():
+        so_far = rf"(?:(?<=[:;] ){name} |(?!\A)\G)[^,;\n]*?"
+        yield Regex(rf"{so_far}\K, {in_note}"), f" {_COMMA}{at}"
+    for name, at in _SLOTS.items():
+        yield Regex(rf"(?<=[:;] ){name} {in_note}"), name + at
+    for name, end in _ENDS.items():
+        follows = rf"(?=(?:{'|'.join(_STARTS)})\b)"
+        yield Regex(rf"(?<=[:,] ){name} then {follows}{in_note}"), f"{_THEN}{end}{_SPACE}"
+    for name, start in _STARTS.items():
+        yield Regex(f"(?<=>){_SPACE}{name}"), start
+    for name, pieces in _PIECES.items():
+        for mark, after in ((", ", ""), (".", _PAGE_END)):
+            listed = rf"\b{name}{re.escape(mark)}(?![\s\S]*Sections: ){in_note}"
+            yield Regex(listed), pieces[0] + pieces[-1] + after
+    for at, name, word in _spoken_classes():
+        yield Regex(f"{at}{name}{_WORD_END}"), word
+
+
+def _read() -> Rules:
+    """How tokens with spaces between them become the text again: the other way round."""
+    for piece in _markup():
+        yield Regex(f" ?{re.escape(piece)} ?"), piece
+    for mark in _OPENING:
+        yield Regex(rf"(?<![^\s(>])\{mark} "), mark
+    for at in _BETWEEN.values():
+        yield Regex(f" ?{_COMMA} ?{re.escape(at)}"), ", "
+    for name, end in _ENDS.items():
+        yield Regex(f" ?{_THEN} ?{re.escape(end)}"), f" {name} then"
+    for name, start in _STARTS.items():
+        yield Regex(f"(?<= then){re.escape(start.rstrip())} ?"), f" {name}"
+    for name, pieces in _PIECES.items():
+        listed = f"{re.escape(pieces[0].rstrip())} ?{re.escape(pieces[-1])}"
+        yield Regex(listed + _PAGE_END + r"(?=[^\n])"), f" {name}. "
+        yield Regex(listed + _PAGE_END), f" {name}."
+        yield Regex(listed), f" {name},"
+    for name, at in _SLOTS.items():
+        yield Regex(f"(?<={name}){re.escape(at)}"), " "
+    for at, name, word in reversed(_spoken_classes()):
+        yield Regex(f"{at}{word}{_WORD_END}"), name
+    yield Regex(f" ?{re.escape(_JOINT)} ?"), ""
+    yield _SPACE, " "
 
 
 def _markup() -> list[str]:
@@ -188,9 +199,6 @@ def _values() -> list[str]:
 
 def _token(word: Value) -> str:
     return str(word).replace(" ", _SPACE)
-
-
-_END = r'(?=[ "]|$)'  # of a class
 
 
 def _spoken_classes() -> list[tuple[str, str, str]]:
@@ -222,7 +230,7 @@ def _colors() -> list[str]:
 
 def _words() -> str:
     """A regular expression of what is looked up: markup, values of two words, words, marks."""
-    whole = [*_markup(), *(value for value in _values() if " " in value)]
+    whole = [*_markup(), _THEN, _COMMA, *(value for value in _values() if " " in value)]
     # In a hero, the padding before the title is a detail.
     apart = [re.escape(text) + r"(?!\s*<h1)" * (text == _PADDED) for text in whole]
     opening = [rf"(?<![^\s(])\{mark}(?=\S)" for mark in _OPENING]
@@ -235,7 +243,7 @@ def _vocabulary() -> list[str]:
     vowels, others = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
     pairs = [a + b for a in vowels for b in others] + [b + a for a in vowels for b in others]
     pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
-    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT]
+    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, _THEN, _COMMA]
     numbers = [str(n) for n in range(10, 100)]
     words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
     capital = [pair.capitalize() for pair in pairs]

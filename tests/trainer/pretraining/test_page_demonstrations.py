@@ -1,6 +1,7 @@
 """Demonstrations of drawing: every page follows from what was said, and nothing else changes."""
 
 import random
+import re
 
 from sweet.parsing import page_in, parse_action
 from sweet.tasks.mini_drawing import draw_page
@@ -16,7 +17,7 @@ from trainer.pretraining.page_demonstrations import (
     demonstrate,
     random_task,
 )
-from trainer.pretraining.page_edits import follow
+from trainer.pretraining.page_edits import END, TOP, follow
 from trainer.pretraining.page_people import say_all
 
 RNG = random.Random(7)
@@ -48,11 +49,32 @@ def test_drafts_are_counted():
             assert text.startswith((f"Draft {number}.", f"Draft {number}: "))
 
 
-def test_the_sections_are_named_before_the_page_that_has_them():
+def test_a_first_page_names_its_sections():
     for _, _, made in MADE:
-        said = [m.content for m in made.messages if m.role == "assistant"]
-        for text, page in zip(said, pages_of(made), strict=True):
-            assert f" Sections: {', '.join(page.names)}." in text.split("<html>")[0]
+        note = made.messages[1].content.split("<html>")[0]
+        assert f" Sections: {', '.join(pages_of(made)[0].names)}." in note
+
+
+def after_links(names, links):
+    """The sections in their order, once these follow one another and the rest as before."""
+    follows = dict(zip((TOP, *names), (*names, END), strict=True)) | dict(links)
+    order = [follows[TOP]]
+    while order[-1] != END:
+        order.append(follows[order[-1]])
+    return tuple(order[:-1])
+
+
+def test_a_later_page_is_the_one_before_with_the_order_that_the_note_names():
+    kept = edited = 0
+    for _, _, made in (one for one in MADE if one[0] is PATIENT):
+        notes = [m.content.split("<html>")[0] for m in made.messages if m.role == "assistant"]
+        pages = pages_of(made)
+        for note, before, page in zip(notes[1:], pages, pages[1:], strict=False):
+            links = re.findall(r"[:,] (\w+) then (\w+)", note)
+            assert after_links(before.names, links) == page.names
+            edited += bool(links)
+            kept += not links
+    assert min(kept, edited) > 30
 
 
 def test_a_patient_agent_comes_nearer_with_every_told_page():

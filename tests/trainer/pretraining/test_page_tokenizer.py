@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -28,6 +29,15 @@ def tokenizer():
 
 def ids_of(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def of_sections(*names):
+    rng = random.Random(3)
+    return PageSpec("white", tuple(draw_section(name, topics()[0], rng) for name in names))
+
+
+def followers(tokens, token):
+    return [after for before, after in pairwise(tokens) if before == token]
 
 
 def test_thousands_of_pages_come_back_letter_by_letter_and_are_short(tokenizer):
@@ -114,22 +124,55 @@ def test_a_note_leads_to_the_place_on_the_page(tokenizer):
 
 
 def test_the_list_of_sections_leads_from_the_end_of_one_to_the_beginning_of_the_next(tokenizer):
-    rng = random.Random(3)
-    names = ("nav", "header", "cards", "form", "footer")
-    page = PageSpec("white", tuple(draw_section(name, topics()[0], rng) for name in names))
+    page = of_sections("nav", "header", "cards", "form", "footer")
     for is_last in (False, True):
-        note = "cards cards form, header, nav; move nav at the top; add footer below form"
-        said = said_with(page, 3, note, is_last=is_last)
+        said = said_with(page, 1, is_last=is_last)
         tokens = tokenizer.tokenize(said)
         assert tokenizer.decode(ids_of(tokenizer, said)) == said
         ends = ["</a>\n</nav>", "</h1>\n</header>", "</div>\n</section>", "</button>\n</form>"]
         for end in ends:
-            first = tokens.index(end)
-            again = tokens.index(end, first + 1)
-            assert tokens[first + 1] == tokens[again + 1]  # in the list, and on the page
+            assert len(followers(tokens, end)) == 2  # in the list, and on the page
+            assert len(set(followers(tokens, end))) == 1
         assert tokens.count("\n</body>\n</html>") == 2
     person = "Sections: header, nav, footer."
     assert "</footer>" not in tokenizer.tokenize(person)
+
+
+def test_a_new_order_leads_from_the_end_of_one_section_to_the_beginning_of_the_next(tokenizer):
+    page = of_sections("nav", "header", "list", "footer")
+    moved = "move nav: header then list, top then nav, nav then header"
+    added = "add footer: list then footer, footer then end"
+    for note in (
+        moved,
+        f"{added}; header size small; {moved}",
+        f"remove form: top then nav; {added}",
+    ):
+        for is_last in (False, True):
+            said = said_with(page, 4, note, is_last=is_last)
+            assert tokenizer.decode(ids_of(tokenizer, said)) == said
+    tokens = tokenizer.tokenize(said_with(page, 4, f"{moved}; {added}"))
+    for end, start in (
+        ("</a>\n</nav>", '\n<header class="'), ("</h1>\n</header>", '\n<ul class="'),
+        ("</li>\n</ul>", '\n<footer class="'), ("</footer>", "\n</body>\n</html>"),
+    ):  # fmt: skip
+        assert followers(tokens, end) == [start, start]
+    said = 'Draft 2: header title "Go: header then list, now".\n' + render(page)
+    assert tokenizer.decode(ids_of(tokenizer, said)) == said
+
+
+def test_a_row_of_texts_is_noted_as_it_stands_on_the_page(tokenizer):
+    page = of_sections("nav", "cards", "list", "form")
+    texts = ("Free parking", "Open, daily", "Fair prices!")
+    for section, detail in (
+        ("nav", "links"), ("cards", "cards"), ("list", "items"), ("form", "fields"),
+    ):  # fmt: skip
+        new = page.having(section, detail, texts)
+        said = said_with(new, 2, f"{section} {detail} {', '.join(texts)}; {section} color blue")
+        tokens = tokenizer.tokenize(said)
+        assert tokenizer.decode(ids_of(tokenizer, said)) == said
+        assert len(followers(tokens, "Free")) == len(followers(tokens, "Fair")) == 2
+        first, again = (i for i, token in enumerate(tokens) if token == "Free")
+        assert tokens[first - 1] == tokens[again - 1]
 
 
 def test_what_is_streamed_is_what_is_said(tokenizer):
