@@ -49,13 +49,15 @@ def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
     return tuple(dict(zip(values, some, strict=True)) for some in product(*values.values()))
 
 
-_MEANS = {"credit": "turn_mean", "critic_beta": 1.0, "critic_epochs": 4}
-_SUMS = {"credit": "turn_sum", "critic_beta": 0.1, "critic_epochs": 2}  # ten times a mean
+_MEANS = {"credit": "turn_mean", "critic_beta": 1.0}
+_SUMS = {"credit": "turn_sum", "critic_beta": 0.1}  # a sum is some ten times a mean
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "rft": _grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
     "mtdpo": _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0)),
     "sweet": tuple(
-        {**critic, "policy_nll": nll} for critic in (_MEANS, _SUMS) for nll in (1.0, 10.0)
+        {**credit, "critic_nll": nll}
+        for credit, weights in ((_MEANS, (1.0, 5.0)), (_SUMS, (5.0, 20.0)))
+        for nll in weights
     ),
 }
 """Four each, around what did well in first trials; the rest of the settings are the defaults."""
