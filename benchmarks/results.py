@@ -26,13 +26,29 @@ NAMES = {
     "sweet-2": "SWEET-RL, two rounds",
 }
 OF_PAPER = "Llama-3.1-8B"  # the model whose rows stand beneath ours
-OUTCOMES = {"mini-backend": ("success", "tests passed"), "mini-frontend": ("reward", "as wanted")}
-"""What is compared on a task set, and what is told beside it; both are shares of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is compared on a task set, and what is told beside it; both are shares of 1.
+
+    `figure` is its name among the figures of a round.
+    """
+
+    name: str
+    beside: str
+    figure: str
+
+
+OUTCOMES = {
+    "mini-backend": Outcome("success", "tests passed", "success_rate"),
+    "mini-frontend": Outcome("reward", "as wanted", "reward"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One method from one seed's episodes: its outcome on each test task; None: not scored."""
+    """One method from one seed's episodes: its `Outcome` on each test task; None: not scored."""
 
     method: str
     seed: int
@@ -40,7 +56,7 @@ class Finding:
     episodes: int  # learned from
     evaluator: str  # of the test tasks
     outcomes: list[float | None]
-    beside: list[float | None]  # of `OUTCOMES`
+    beside: list[float | None]
     turns: list[int]
     stage_seconds: dict[str, float]
 
@@ -137,7 +153,7 @@ def write_results(
     base = next((row["outcome"] for row in table if row["method"] == "base"), None)
     plot = docs / "images" / f"results-{set_name}.svg"
     plot.parent.mkdir(parents=True, exist_ok=True)
-    plot.write_text(svg(points, base, OUTCOMES[set_name][0]))
+    plot.write_text(svg(points, base, OUTCOMES[set_name].name))
     known = {name: results / f"{name}.json" for name in OUTCOMES}
     there = {n: json.loads(path.read_text()) for n, path in known.items() if path.exists()}
     (docs / "results.md").write_text(page(there))
@@ -181,23 +197,23 @@ def page(by_set: dict[str, dict[str, Any]]) -> str:
 
 
 def _section(set_name: str, found: dict[str, Any]) -> str:
-    outcome, beside = OUTCOMES[set_name]
+    outcome = OUTCOMES[set_name]
     conditions = "\n".join(f"- {k.replace('_', ' ')}: {v}" for k, v in found["conditions"].items())
     return f"""## {set_name}/test
 
-{_table(found["methods"], outcome, beside)}
+{_table(found["methods"], outcome)}
 
 The numbers are in [results/{set_name}.json](results/{set_name}.json).
 
 ### What one method has on another
 
-{_gains(found["methods"], outcome)}
+{_gains(found["methods"], outcome.name)}
 
 ### By number of episodes
 
-![{outcome.capitalize()} by number of episodes](images/results-{set_name}.svg)
+![{outcome.name.capitalize()} by number of episodes](images/results-{set_name}.svg)
 
-{_points(found["by_episodes"], outcome)}
+{_points(found["by_episodes"], outcome.name)}
 
 The first seed alone; the dashed line is the base model.
 
@@ -207,9 +223,9 @@ The first seed alone; the dashed line is the base model.
 """
 
 
-def _table(rows: list[dict[str, Any]], outcome: str, beside: str) -> str:
+def _table(rows: list[dict[str, Any]], outcome: Outcome) -> str:
     lines = [
-        f"| method | {outcome} | by seed | {beside} | turns | minutes | n |",
+        f"| method | {outcome.name} | by seed | {outcome.beside} | turns | minutes | n |",
         "|" + "---|" * 7,
     ]
     for row in rows:

@@ -111,10 +111,11 @@ def run(plan: Plan | None = None) -> list[Comparison]:
         findings += [found for some in _in_processes(plan, work, todo) for found in some]
         table = _written(plan, chosen, findings)
     by_name = {row["method"]: row for row in table}
+    outcome = OUTCOMES[plan.set_name].name
     sweet = by_name.get("sweet") or table[-1]
     return [
         Comparison(
-            f"{sweet['method']} vs {name}, % {OUTCOMES[plan.set_name][0]} on {plan.set_name}/test",
+            f"{sweet['method']} vs {name}, % {outcome} on {plan.set_name}/test",
             100 * sweet["outcome"],
             100 * row["outcome"],
             f"{row['n']} episodes each, {len(plan.seeds)} seeds",
@@ -247,8 +248,8 @@ def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
                 tried.append({**chosen, **figures["child"], "gain": figures["gain"]})
         path.write_text(json.dumps(tried, indent=1) + "\n")
     tried = json.loads(path.read_text())
-    outcome = "success_rate" if plan.kind is TaskKind.BACKEND else "reward"
-    best = max(tried, key=lambda one: one[outcome] or 0.0)
+    figure = OUTCOMES[plan.set_name].figure
+    best = max(tried, key=lambda one: one[figure] or 0.0)
     return method, {name: best[name] for name in plan.grids[method][0]}
 
 

@@ -114,7 +114,9 @@ class RoundSettings:
     critic_epochs: int = _setting(4, "passes over the pairs")  # arXiv:2503.15478: 4 for backend
     critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
     critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
-    critic_nll: float = _setting(0.01, "weight of the NLL term")  # paper; its code has 0
+    # Paper: 0.01, its code 0. Both sides of a pair then fall, and what no episode has, such as
+    # asking once more what is known, ranks above what was right (docs/sweet-rl.md).
+    critic_nll: float = _setting(1.0, "weight of the NLL term; the paper has 0.01")
     credit: str = _setting(
         "turn_mean", "turn_mean, turn_sum, or episode_mean as in the published code"
     )
