@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from benchmarks.plot import svg
-from sweet.paper import PAPER
+from sweet.comparing.paper import PAPER
 
 RESAMPLES = 2000
 ORDER = ("base", "rft", "mtdpo", "sweet-nohidden", "sweet", "sweet-2")

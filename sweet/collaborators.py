@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sweet.drawn.gallery import Gallery
 from sweet.errors import ConfigError, TaskDataError
-from sweet.gallery import Gallery
 from sweet.parsing import page_in
 from sweet.settings import EMBEDDED_MODEL, ModelSettings, Settings
 from sweet.simulator import LLMSimulator, ScriptedCollaborator, ScriptedDesigner, VisionSimulator

@@ -21,11 +21,11 @@ from evaluators.render import Renderer
 from evaluators.sandbox import Sandbox
 from sweet.collaborators import PERSON as PERSON
 from sweet.collaborators import Collaborators
+from sweet.drawn.gallery import Gallery
 from sweet.engines import open_engine
 from sweet.engines.local import LocalEngine
 from sweet.episode import OnChange, run_episode
 from sweet.errors import ConfigError, SweetError, TaskDataError
-from sweet.gallery import Gallery
 from sweet.policy import EnginePolicy
 from sweet.registry import Registry, for_kind, plays
 from sweet.rollout import Assignment, Outcome, Rollout, assignments

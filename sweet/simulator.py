@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from sweet import drawn_talk
+from sweet.drawn import talk
 from sweet.errors import SimulatorError, SweetError, TaskDataError, boundary
 from sweet.parsing import page_in, spoken
 from sweet.prompts import simulator_backend, simulator_frontend
@@ -203,7 +203,7 @@ class ScriptedDesigner:
         if said is None and shown is not None:
             target, page = await _drawn(self._renderer, wanted, shown)
             said = await asyncio.to_thread(
-                drawn_talk.reply_to, target, page, drawn, unheard=self._unheard
+                talk.reply_to, target, page, drawn, unheard=self._unheard
             )
         return shortened(said or "", MAX_PAGE_REPLY_CHARS)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from evaluators.figures import Figure
-from sweet.compare import Compared, ComparePlan, Pair
+from sweet.comparing.compare import Compared, ComparePlan, Pair
 from sweet.store import Batch, ScoredEpisode
 from ui.format import NA, collaborator_name, duration, esc, notice, number, pill
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from sweet.compare import Compared, ComparePlan, play_both, so_far
+from sweet.comparing.compare import Compared, ComparePlan, play_both, so_far
 from sweet.errors import ConfigError, SweetError
 from sweet.services import Services
 from sweet.store import Batch, BatchState

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from sweet.blind import names_itself
+from sweet.comparing.blind import names_itself
 from sweet.episode import next_speaker
 from sweet.errors import PolicyError, TaskDataError
 from sweet.services import OWN, PERSON, Services

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from sweet.comparing.standings import Standings, standings
 from sweet.errors import StoreError
 from sweet.services import Services
-from sweet.standings import Standings, standings
 from ui import leaderboard_plots, leaderboard_tables, leaderboard_votes, transfers
 from ui.find import any_of, anybody
 from ui.format import notice

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluators.figures import Figure
-from sweet.leaderboard import RoundPoint
-from sweet.standings import Key, Standings
+from sweet.comparing.leaderboard import RoundPoint
+from sweet.comparing.standings import Key, Standings
 from ui.format import NA, esc, notice, points
 from ui.leaderboard_tables import ends, figure, share
 from ui.plots import SHARES, Axes, framed, svg, ticks

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 from evaluators.figures import Figure
-from sweet.leaderboard import Row
-from sweet.standings import Standings, paper_rows
+from sweet.comparing.leaderboard import Row
+from sweet.comparing.standings import Standings, paper_rows
 from ui.format import NA, esc, notice
 from ui.session import BOARD_COLUMNS, BoardView, LogView
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from evaluators.figures import Figure
 from evaluators.preference import Met
-from sweet.leaderboard import Opinions
-from sweet.standings import Standings
+from sweet.comparing.leaderboard import Opinions
+from sweet.comparing.standings import Standings
 from ui.format import NA, esc, notice, pill
 from ui.leaderboard_tables import figure, share
 

@@ -13,13 +13,13 @@ from evaluators.figures import Figure
 from sweet.cli.episodes import failure_of, stop_on_interrupt
 from sweet.cli.log import add_filter, wanted_by
 from sweet.cli.output import Result, add_command, allow_unsafe, at_least, note, settings_of, table
-from sweet.compare import Compared, ComparePlan, judge_of, judge_pairs, play_both
-from sweet.leaderboard import Leaderboard
-from sweet.paper import PAPER
+from sweet.comparing.compare import Compared, ComparePlan, judge_of, judge_pairs, play_both
+from sweet.comparing.leaderboard import Leaderboard
+from sweet.comparing.paper import PAPER
+from sweet.comparing.standings import standings
 from sweet.rollout import Outcome
 from sweet.services import Services
 from sweet.settings import load_settings
-from sweet.standings import standings
 
 SHOWN = 20  # differing tasks without --json
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.render.answers import missing_assets
+from sweet.drawn.gallery import Gallery
 from sweet.errors import ConfigError
-from sweet.gallery import Gallery
 from sweet.services import PERSON, BatchPlan, Services
 from sweet.settings import ModelSettings, Settings, SimulatorSettings
 from sweet.simulator import LLMSimulator, ScriptedDesigner, VisionSimulator

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from evaluators.frontend import VISUAL, Clip, FrontendEvaluator, WeightsMissing
-from sweet.compare import ComparePlan, play_both, so_far
-from sweet.leaderboard import leaderboard
+from sweet.comparing.compare import ComparePlan, play_both, so_far
+from sweet.comparing.leaderboard import leaderboard
 from sweet.policy import EnginePolicy
 from sweet.services import Services
 from sweet.settings import ClipSettings, Settings

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs
 import gradio as gr
 import pytest
 
-from sweet.compare import ComparePlan
+from sweet.comparing.compare import ComparePlan
 from sweet.errors import ConfigError, PolicyError
 from sweet.tasks import colbench
-from tests.sweet.test_compare import ROWS, Studio
+from tests.sweet.comparing.test_compare import ROWS, Studio
 from ui import compare_figures, compare_runs
 from ui.compare_runs import Run, Runs
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.render.answers import missing_assets
+from sweet.drawn.gallery import Gallery
 from sweet.engines import EMBEDDED_WEIGHTS
 from sweet.errors import RenderError
-from sweet.gallery import Gallery
 from sweet.services import PERSON, Services
 from sweet.settings import Settings
 from sweet.types import Episode, HiddenInfo, StopReason, Task, TaskKind, TaskRow

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, expect
 from sweet.exchange import preference_ids
 from sweet.store import Choice, EpisodeStore, Voter
 from sweet.types import Action, EpisodeFilter, StopReason
-from tests.sweet.test_leaderboard import played
+from tests.sweet.comparing.test_leaderboard import played
 from tests.ui.studio import Arrive, Studio, Visitor, arriving, running
 from trainer.preferences import preference_pairs
 

@@ -13,14 +13,14 @@ import pytest
 
 from evaluators.figures import NONE, Figure, rate
 from evaluators.preference import matrix, side_bias
+from sweet.comparing.leaderboard import Leaderboard, Opinions, RoundPoint, Row
+from sweet.comparing.standings import Standings
 from sweet.errors import StoreError
-from sweet.leaderboard import Leaderboard, Opinions, RoundPoint, Row
 from sweet.services import Services
 from sweet.settings import load_settings
-from sweet.standings import Standings
 from sweet.types import EpisodeFilter
 from tests.fakes import task_row
-from tests.sweet.test_leaderboard import played, voted
+from tests.sweet.comparing.test_leaderboard import played, voted
 from ui import leaderboard_actions as actions
 from ui import leaderboard_plots as plots
 from ui import leaderboard_tables as tables

@@ -11,8 +11,8 @@ import pytest
 from starlette.applications import Starlette
 
 from evaluators.render.answers import missing_assets
+from sweet.drawn.gallery import Gallery
 from sweet.errors import RenderError
-from sweet.gallery import Gallery
 from tests.fakes import FakeRenderer
 from tests.ui.designing import VERSIONS, attacking_page
 from ui.routes import routes

@@ -4,9 +4,9 @@ import pytest
 
 from evaluators.figures import rate
 from evaluators.preference import Met
+from sweet.comparing.leaderboard import leaderboard, over_rounds, turn_budgets
+from sweet.comparing.paper import PAPER
 from sweet.errors import ConfigError
-from sweet.leaderboard import leaderboard, over_rounds, turn_budgets
-from sweet.paper import PAPER
 from sweet.store import Choice, EpisodeStore, Voter
 from sweet.types import EpisodeFilter, Evaluation, Reward, StopReason, Verdict
 from tests.sweet.store.samples import TASK, answers, asks, evaluation, finished, task_row

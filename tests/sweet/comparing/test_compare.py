@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sweet.compare import ComparePlan, judge_comparison, judge_of, judge_pairs, play_both
+from sweet.comparing.compare import ComparePlan, judge_comparison, judge_of, judge_pairs, play_both
+from sweet.comparing.leaderboard import leaderboard
 from sweet.errors import ConfigError, PolicyError, TaskDataError
-from sweet.leaderboard import leaderboard
 from sweet.policy import EnginePolicy
 from sweet.services import Services
 from sweet.settings import Settings

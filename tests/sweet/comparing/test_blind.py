@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweet.blind import names_itself
+from sweet.comparing.blind import names_itself
 from sweet.types import PolicyVersion
 
 EMBEDDED = PolicyVersion("embedded", "embedded")

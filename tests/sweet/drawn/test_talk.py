@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sweet.drawn_differences import Seen, drawn_differences
-from sweet.drawn_talk import color_word, reply_to, say
+from sweet.drawn.differences import Seen, drawn_differences
+from sweet.drawn.talk import color_word, reply_to, say
 from sweet.tasks import page_phrases
 from sweet.types import Box, Rendering
 

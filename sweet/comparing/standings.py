@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from evaluators.figures import NONE, Figure
-from sweet.leaderboard import (
+from sweet.comparing.leaderboard import (
     Leaderboard,
     Opinions,
     RoundPoint,
@@ -22,7 +22,7 @@ from sweet.leaderboard import (
     sorted_rows,
     turn_budgets,
 )
-from sweet.paper import BACKEND_N, FRONTEND_N, PAPER, PaperRow
+from sweet.comparing.paper import BACKEND_N, FRONTEND_N, PAPER, PaperRow
 from sweet.store import EpisodeStore
 from sweet.types import EpisodeFilter
 

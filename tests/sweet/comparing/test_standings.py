@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from sweet.comparing.standings import standings
 from sweet.errors import ConfigError
-from sweet.standings import standings
 from sweet.store import EpisodeStore
 from sweet.types import EpisodeFilter, Evaluation, Reward, Verdict
+from tests.sweet.comparing.test_leaderboard import played, voted
 from tests.sweet.store.samples import task_row
-from tests.sweet.test_leaderboard import played, voted
 
 COMPAT = Evaluation(Reward(0.0, {"tests_passed": 0.5}, "backend-compat"), Verdict.WRONG)
 

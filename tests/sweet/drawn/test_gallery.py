@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sweet.drawn.gallery import Gallery
 from sweet.errors import RenderError, StoreError
-from sweet.gallery import Gallery
 from tests.fakes import FakeRenderer
 
 PAGE = "<html><body><p>Grüße</p></body></html>"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from evaluators.blocks import Block, Sort
 from evaluators.color import difference as color_difference
 from evaluators.color import lab
-from sweet.drawn_differences import Difference, Seen, drawn_differences
+from sweet.drawn.differences import Difference, Seen, drawn_differences
 from sweet.tasks import page_phrases as words
 from sweet.tasks.mini_talk import in_words
 from sweet.tasks.page_talk import Slots, and_list, pick, sayable, sentence, told

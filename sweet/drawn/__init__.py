@@ -1,0 +1,1 @@
+"""Pages as they are drawn: what differs between two, how that is said, and the pictures kept."""
