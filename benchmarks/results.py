@@ -198,7 +198,7 @@ def page(by_set: dict[str, dict[str, Any]]) -> str:
 
 def _section(set_name: str, found: dict[str, Any]) -> str:
     outcome = OUTCOMES[set_name]
-    conditions = "\n".join(f"- {k.replace('_', ' ')}: {v}" for k, v in found["conditions"].items())
+    conditions = "\n".join(_condition(name, value) for name, value in found["conditions"].items())
     return f"""## {set_name}/test
 
 {_table(found["methods"], outcome)}
@@ -221,6 +221,19 @@ The first seed alone; the dashed line is the base model.
 
 {conditions}
 """
+
+
+def _condition(name: str, value: Any) -> str:
+    """A condition as a list item; settings by method as items below it."""
+    told = f"- {name.replace('_', ' ')}:"
+    if not isinstance(value, dict):
+        return f"{told} {value}"
+    methods = []
+    for method, settings in value.items():
+        some = settings if isinstance(settings, list) else [settings]
+        all_of_them = " / ".join(", ".join(f"{k} {v}" for k, v in one.items()) for one in some)
+        methods.append(f"    - {NAMES[method]}: {all_of_them}")
+    return "\n".join([told, *methods])
 
 
 def _table(rows: list[dict[str, Any]], outcome: Outcome) -> str:
