@@ -82,7 +82,7 @@ class Plan:
     grids: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: GRIDS)
     validation_n: int = 200
     test_n: int = 1000
-    test_seed: int = 314  # of tasks that nothing else has seen
+    test_seed: int = 2718  # of tasks that nothing else has seen; 314's were looked at on the way
     at_once: int = os.cpu_count() or 1
     common: tuple[tuple[str, Any], ...] = ()  # settings of every round
 
