@@ -380,6 +380,7 @@ def test_a_phone_shows_a_comparison_without_scrolling_sideways(
     assert visitor.overflow() == []
 
 
+@pytest.mark.timeout(900)  # on one busy core the browsers alone take five minutes
 def test_twenty_browsers_vote_at_once_with_nothing_lost_or_crossed(
     arrive: Arrive, store: EpisodeStore
 ) -> None:
