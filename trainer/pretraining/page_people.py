@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from sweet.tasks.mini_pages import CLASSES, Kind, PageSpec
 from sweet.tasks.page_differences import Difference, What
-from sweet.tasks.page_phrases import ALIGNMENTS, COMPARATIVES, OPENINGS, PARTS
-from sweet.tasks.page_talk import say_difference, sentence, slots_for
+from sweet.tasks.page_phrases import ALIGNMENTS, COMPARATIVES, OPENINGS, PARTS, Phrases
+from sweet.tasks.page_talk import pick, say_difference, sentence, slots_for
 from trainer.pretraining.demonstrations import made_up_word, with_slip
 
 ODD = (
@@ -36,14 +36,22 @@ RELATIVE = {
                 "{b} title {c} please"),
     Kind.HEIGHT: ("make the {b} {c}", "{c} {b}", "the {b} should be {c}"),
 }  # fmt: skip
-LOOSE: dict[What, tuple[str, ...]] = {
-    What.DETAIL: ("{f} {s} {f} {w}", "{s} {f} {w} {f}", "{f} {w} {f} {s}", "{f} {s} {w}, not {g}",
-                  "{s} {g}? {f} {w}", "{f} {s} {f} {w} rather than {g}", "{g} {f} {s}, so {f} {w}"),
-    What.EXTRA: ("{r} {s}", "{f} {r} {s}", "{r} {s} {f}", "{r} {a}", "{r} this {bare}"),
-    What.MISSING: ("{f} {a} {place}", "{a} {f} {place}", "{f} {a}", "{m} {a} {place}", "{m} {a}"),
-    What.ORDER: ("{f} {s} {place}", "{s} {f} {place}", "{s} {place} {f}", "{s}: {place}"),
+LOOSE = {
+    What.DETAIL: Phrases((
+        "{f} {s} {h} {w}", "{s} {f} {w} {h}", "{f} {w} {h} {s}", "{f} {s} {w}, not {g}",
+        "{s} {g}? {f} {w}", "{f} {s} {h} {w} rather than {g}", "{g} {f} {s}, so {h} {w}",
+    ), ()),
+    What.EXTRA: Phrases((
+        "{r} {s}", "{f} {r} {s}", "{r} {s} {f}", "{r} {a}", "{r} this {bare}",
+    ), ()),
+    What.MISSING: Phrases((
+        "{f} {a} {place}", "{a} {f} {place}", "{f} {a}", "{m} {a} {place}", "{m} {a}",
+    ), ()),
+    What.ORDER: Phrases((
+        "{f} {s} {place}", "{s} {f} {place}", "{s} {place} {f}", "{s}: {place}",
+    ), ()),
 }  # fmt: skip
-"""Phrases with {f}: any words; {r}: words for taking away, {m}: for what is missing."""
+"""Phrases with {f}, {h}: any words; {r}: words for taking away, {m}: for what is missing."""
 FILLERS = (
     "set", "get", "let us", "try", "draw", "place", "show", "render", "have", "keep", "design",
     "style", "really", "just", "maybe", "simply", "better", "now", "again", "still", "rather",
@@ -111,11 +119,12 @@ def _loosely(difference: Difference, rng: random.Random) -> str:
     if difference.kind is Kind.TEXT:
         slots |= {slot: f'"{slots[slot]}"' for slot in ("w", "g") if slot in slots}
     slots |= {"r": rng.choice(REMOVALS), "m": rng.choice(ADDITIONS)}
-    phrases = [p for p in LOOSE[difference.what] if "{g}" not in p or "g" in slots]
-    parts = rng.choice(phrases).split("{f}")
-    between = [rng.choice(FILLERS) if rng.random() < 0.8 else made_up_word(rng) for _ in parts[1:]]
-    text = "".join(a + b for a, b in zip(parts, [*between, ""], strict=True))
-    return sentence(" ".join(text.format_map(slots).split()), rng)
+    slots |= {slot: _filler(rng) for slot in ("f", "h")}
+    return sentence(pick(LOOSE[difference.what], slots, rng, unheard=False), rng)
+
+
+def _filler(rng: random.Random) -> str:
+    return rng.choice(FILLERS) if rng.random() < 0.8 else made_up_word(rng)
 
 
 def _relative(difference: Difference) -> str:

@@ -145,8 +145,8 @@ def _written() -> Rules:
         yield Regex(rf"{so_far}\K, {in_note}"), f" {_COMMA}{at}"
     for name, at in _SLOTS.items():
         yield Regex(rf"(?<=[:;] ){name} {in_note}"), name + at
+    follows = rf"(?=(?:{'|'.join(_STARTS)})\b)"
     for name, end in _ENDS.items():
-        follows = rf"(?=(?:{'|'.join(_STARTS)})\b)"
         yield Regex(rf"(?<=[:,] ){name} then {follows}{in_note}"), f"{_THEN}{end}{_SPACE}"
     for name, start in _STARTS.items():
         yield Regex(f"(?<=>){_SPACE}{name}"), start
