@@ -19,10 +19,9 @@ from sweet.services import MADE_AT_START, MINI_SEED, MINI_SIZES
 from sweet.store import EpisodeStore
 from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK, EpisodeFilter, TaskRow
+from tests.rows import ROWS
 from tests.sweet.conftest import Run
 from tests.sweet.engines.server import Handler, Server, refuses, says, serving
-
-ROWS = list(mini_backend.generate("train", 3, 7))
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +31,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SWEET_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "data"
-
-
-@pytest.fixture
-def tasks(tmp_path: Path) -> Path:
-    path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(map(colbench.to_line, ROWS)), encoding="utf-8")
-    return path
 
 
 def reference(row: TaskRow) -> str:
@@ -174,10 +166,10 @@ def test_tasks_are_made_into_the_store_and_listed(run: Run, data: Path) -> None:
     assert first == next(mini_backend.generate("families", 1, MINI_SEED)).task
 
 
-def test_a_task_file_is_imported_and_its_bad_lines_are_named(run: Run, tasks: Path) -> None:
-    with tasks.open("a") as file:
+def test_a_task_file_is_imported_and_its_bad_lines_are_named(run: Run, task_file: Path) -> None:
+    with task_file.open("a") as file:
         file.write('{"problem_description": "x"}\n')
-    code, value, err = run("tasks", "import", tasks, "--split", "test")
+    code, value, err = run("tasks", "import", task_file, "--split", "test")
     assert code == 0
     assert (value[0]["tasks"], value[0]["added"]) == ("colbench-backend/test", 3)
     assert "line 4" in value[0]["left_out"][0] and "line 4" in err
@@ -188,9 +180,9 @@ def test_a_task_file_is_imported_and_its_bad_lines_are_named(run: Run, tasks: Pa
 
 
 def test_a_rollout_logs_every_episode_and_counts_the_ends(
-    run: Run, tasks: Path, endpoint: Server, data: Path
+    run: Run, task_file: Path, endpoint: Server, data: Path
 ) -> None:
-    code, value, err = run("rollout", "--tasks", f"file:{tasks}", "-n", 6, "--concurrency", 3)
+    code, value, err = run("rollout", "--tasks", f"file:{task_file}", "-n", 6, "--concurrency", 3)
     assert code == 0
     assert (value["n"], value["answered"], value["failed"]) == (6, 4, 2)
     assert (value["scored"], value["success_rate"]) == (4, 0.5)
@@ -200,9 +192,9 @@ def test_a_rollout_logs_every_episode_and_counts_the_ends(
 
 
 def test_an_evaluation_gives_its_figures_and_counts_failures_apart(
-    run: Run, tasks: Path, endpoint: Server
+    run: Run, task_file: Path, endpoint: Server
 ) -> None:
-    code, value, _ = run("evaluate", "--tasks", f"file:{tasks}", "-n", 3, "--seed", 1)
+    code, value, _ = run("evaluate", "--tasks", f"file:{task_file}", "-n", 3, "--seed", 1)
     assert code == 0
     assert (value["n"], value["without_reward"]) == (2, 1)
     assert value["success_rate"] == 0.5
@@ -216,12 +208,12 @@ def test_an_evaluation_gives_its_figures_and_counts_failures_apart(
 
 
 def test_when_every_episode_fails_there_are_no_figures_and_the_exit_code_says_so(
-    run: Run, tasks: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, task_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(refuses(401, "wrong key")) as server:
         monkeypatch.setenv("SWEET_AGENT__MODEL", "small")
         monkeypatch.setenv("SWEET_AGENT__BASE_URL", server.base_url)
-        code, value, err = run("evaluate", "--tasks", f"file:{tasks}", "-n", 2)
+        code, value, err = run("evaluate", "--tasks", f"file:{task_file}", "-n", 2)
     assert code == 1
     assert (value["n"], value["success_rate"], value["success_ci95"]) == (0, None, None)
     assert value["without_reward"] == 2
@@ -229,7 +221,7 @@ def test_when_every_episode_fails_there_are_no_figures_and_the_exit_code_says_so
 
 
 def test_an_interrupt_stops_a_rollout_and_keeps_what_is_done(
-    run: Run, tasks: Path, endpoint: Server
+    run: Run, task_file: Path, endpoint: Server
 ) -> None:
     def interrupt(handler: Handler, body: dict[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -238,7 +230,7 @@ def test_an_interrupt_stops_a_rollout_and_keeps_what_is_done(
     endpoint.script.insert(0, answering)
     endpoint.script.insert(1, answering)
     endpoint.script[2:] = [interrupt, interrupt]
-    code, value, err = run("rollout", "--tasks", f"file:{tasks}", "-n", 9, "--concurrency", 1)
+    code, value, err = run("rollout", "--tasks", f"file:{task_file}", "-n", 9, "--concurrency", 1)
     assert code == 0
     assert (value["answered"], value["stopped"], value["n"]) == (1, 1, 2)
     assert "Stopping" in err
@@ -259,7 +251,7 @@ def answers(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.mark.parametrize("mode", ["fixed", "compat"])
 def test_scoring_gives_a_row_an_answer_in_order(
-    run: Run, tasks: Path, answers: Callable[..., Path], mode: str
+    run: Run, task_file: Path, answers: Callable[..., Path], mode: str
 ) -> None:
     file = answers(
         {"task_index": 2, "answer": reference(ROWS[2]), "variant": "ignored"},
@@ -268,7 +260,7 @@ def test_scoring_gives_a_row_an_answer_in_order(
         {"task_index": 1, "answer": ""},
         {"task_index": 1, "answer": None},
     )
-    code, rows, _ = run("score", "--mode", mode, "--tasks", tasks, "--answers", file)
+    code, rows, _ = run("score", "--mode", mode, "--tasks", task_file, "--answers", file)
     assert code == 0
     assert [row["task_index"] for row in rows] == [2, 0, 0, 1, 1]
     assert [row["score"] for row in rows] == [1, 1, 0, 0, 0]
@@ -277,18 +269,18 @@ def test_scoring_gives_a_row_an_answer_in_order(
 
 
 def test_scoring_prints_json_lines(
-    tasks: Path, answers: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    task_file: Path, answers: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = answers({"task_index": 0, "answer": reference(ROWS[0])}, {"task_index": 1, "answer": ""})
-    assert main(["score", "--tasks", str(tasks), "--answers", str(file)]) == 0
+    assert main(["score", "--tasks", str(task_file), "--answers", str(file)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["score"] for line in lines] == [1, 0]
 
 
 def test_what_cannot_be_scored_is_null_with_its_reason_and_not_0(
-    run: Run, tasks: Path, answers: Callable[..., Path]
+    run: Run, task_file: Path, answers: Callable[..., Path]
 ) -> None:
-    with tasks.open("a") as file:
+    with task_file.open("a") as file:
         file.write("not json\n" + colbench.to_line(ROWS[0]))
     found = answers(
         {"task_index": 3, "answer": "def f(): ..."},
@@ -297,7 +289,7 @@ def test_what_cannot_be_scored_is_null_with_its_reason_and_not_0(
         {"task_index": 0, "answer": 5},
         {"task_index": 4, "answer": reference(ROWS[0])},
     )
-    code, rows, err = run("score", "--tasks", tasks, "--answers", found)
+    code, rows, err = run("score", "--tasks", task_file, "--answers", found)
     assert code == 0
     assert [row["score"] for row in rows] == [None, None, None, None, 1]
     assert all(row["verdict"] == "infra" and row["error"] for row in rows[:4])
@@ -306,10 +298,10 @@ def test_what_cannot_be_scored_is_null_with_its_reason_and_not_0(
 
 @pytest.mark.parametrize("row", ["text", {"task_index": 1}, {"answer": "x"}, [1, "x"]])
 def test_a_row_that_is_no_answer_is_an_error_with_its_line(
-    run: Run, tasks: Path, answers: Callable[..., Path], row: object
+    run: Run, task_file: Path, answers: Callable[..., Path], row: object
 ) -> None:
     file = answers({"task_index": 0, "answer": ""}, row)
-    code, value, err = run("score", "--tasks", tasks, "--answers", file)
+    code, value, err = run("score", "--tasks", task_file, "--answers", file)
     assert (code, value) == (2, None)
     assert "line 2" in err
 
@@ -318,9 +310,9 @@ def test_a_row_that_is_no_answer_is_an_error_with_its_line(
 
 
 def test_episodes_go_out_and_into_another_log(
-    run: Run, tasks: Path, endpoint: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, task_file: Path, endpoint: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("rollout", "--tasks", f"file:{tasks}", "-n", 3)
+    run("rollout", "--tasks", f"file:{task_file}", "-n", 3)
     out = tmp_path / "out.jsonl"
     assert run("export", "--out", out)[1]["episodes"] == 3
     assert run("export", "--out", out)[0] == 2  # never replaced unasked
@@ -341,8 +333,10 @@ def test_lines_that_cannot_be_imported_are_named(run: Run, tmp_path: Path) -> No
     assert "line 1" in err
 
 
-def test_a_backup_is_a_whole_log(run: Run, tasks: Path, endpoint: Server, tmp_path: Path) -> None:
-    run("rollout", "--tasks", f"file:{tasks}", "-n", 2)
+def test_a_backup_is_a_whole_log(
+    run: Run, task_file: Path, endpoint: Server, tmp_path: Path
+) -> None:
+    run("rollout", "--tasks", f"file:{task_file}", "-n", 2)
     code, value, _ = run("backup", tmp_path / "copy.db")
     assert (code, value["episodes"]) == (0, 2)
     with EpisodeStore.open(tmp_path / "copy.db") as store:

@@ -12,13 +12,11 @@ import pytest
 from sweet.cli import main
 from sweet.registry import Registry
 from sweet.store import Choice, EpisodeStore
-from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK
+from tests.rows import RIGHT
 from tests.sweet.conftest import Run
 from tests.sweet.engines.server import Handler, Server, says, serving
 
-ROWS = list(mini_backend.generate("train", 2, 7))
-RIGHT = {row.task.description: row.hidden.reference for row in ROWS if row.hidden}
 BASE, TRAINED = "endpoint:small", "v0001"
 
 
@@ -54,17 +52,10 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server
         yield server
 
 
-@pytest.fixture
-def tasks(tmp_path: Path) -> str:
-    path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(map(colbench.to_line, ROWS)), encoding="utf-8")
-    return f"file:{path}"
-
-
 def test_compare_plays_once_has_the_judge_vote_and_fills_the_leaderboard(
-    run: Run, tasks: str, endpoint: Server, capsys: pytest.CaptureFixture[str]
+    run: Run, file_set: str, endpoint: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("compare", TRAINED, BASE, "--tasks", tasks, "-n", 2)
+    words = ("compare", TRAINED, BASE, "--tasks", file_set, "-n", 2)
     code, first, err = run(*words)
     assert code == 0, err
     assert (first["wins"], first["ties"], first["losses"]) == (2, 0, 0)
@@ -110,20 +101,20 @@ def test_what_cannot_be_done_is_told(
 
 
 def test_without_a_judge_nothing_is_played(
-    run: Run, tasks: str, endpoint: Server, monkeypatch: pytest.MonkeyPatch
+    run: Run, file_set: str, endpoint: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SWEET_JUDGE__MODEL")
     monkeypatch.delenv("SWEET_JUDGE__BASE_URL")
-    code, _, err = run("compare", TRAINED, BASE, "--tasks", tasks, "--judge")
+    code, _, err = run("compare", TRAINED, BASE, "--tasks", file_set, "--judge")
     assert code == 2
     assert "SWEET_JUDGE__MODEL" in err
     assert endpoint.asked == []
 
 
 def test_votes_and_pairs_go_out_and_come_back_to_equal_counts(
-    run: Run, tasks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, file_set: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, compared, _ = run("compare", TRAINED, BASE, "--tasks", tasks, "-n", 2)
+    _, compared, _ = run("compare", TRAINED, BASE, "--tasks", file_set, "-n", 2)
     with EpisodeStore.open(tmp_path / "data" / "sweet.db") as store:
         for pair in compared["differ"]:
             ids = (pair["first"]["episode"], pair["second"]["episode"])

@@ -14,8 +14,7 @@ import pytest
 
 from sweet.comparing.compare import ComparePlan
 from sweet.errors import ConfigError, PolicyError
-from sweet.tasks import colbench
-from tests.sweet.comparing.test_compare import ROWS, Studio
+from tests.sweet.comparing.test_compare import Studio
 from ui import compare_figures, compare_runs
 from ui.compare_runs import Run, Runs
 
@@ -24,13 +23,6 @@ from ui.compare_runs import Run, Runs
 def studio(tmp_path: Path) -> Iterator[Studio]:
     with Studio(tmp_path / "data") as studio:
         yield studio
-
-
-@pytest.fixture
-def tasks(tmp_path: Path) -> str:
-    path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(map(colbench.to_line, ROWS)), encoding="utf-8")
-    return f"file:{path}"
 
 
 async def ended(runs: Runs, plan: ComparePlan) -> None:
@@ -59,11 +51,11 @@ def _request(query: dict[str, str]) -> gr.Request:
     return request
 
 
-def test_a_comparison_is_played_read_and_found_again_by_its_link(studio, tasks) -> None:
+def test_a_comparison_is_played_read_and_found_again_by_its_link(studio, file_set) -> None:
     runs = Runs(studio)
 
     async def play() -> Run:
-        page = await begin(runs, tasks)
+        page = await begin(runs, file_set)
         assert page.timer["active"]
         assert page.stop["visible"]
         await ended(runs, page.plan)
@@ -83,22 +75,22 @@ def test_a_comparison_is_played_read_and_found_again_by_its_link(studio, tasks) 
     assert "right and wrong" in compare_runs.open_page(runs, _request({})).known
 
 
-def test_two_who_ask_for_the_same_get_the_same(studio, tasks) -> None:
+def test_two_who_ask_for_the_same_get_the_same(studio, file_set) -> None:
     runs = Runs(studio)
 
     async def play() -> None:
-        pages = await asyncio.gather(begin(runs, tasks), begin(runs, tasks))
+        pages = await asyncio.gather(begin(runs, file_set), begin(runs, file_set))
         await ended(runs, pages[0].plan)
 
     asyncio.run(play())
     assert studio.store.search().count == 6
 
 
-def test_one_that_was_stopped_goes_on(studio, tasks) -> None:
+def test_one_that_was_stopped_goes_on(studio, file_set) -> None:
     runs = Runs(studio)
 
     async def play() -> tuple[Run, Run]:
-        page = await begin(runs, tasks, n=60)
+        page = await begin(runs, file_set, n=60)
         await compare_runs.stop(runs, page.plan)
         await ended(runs, page.plan)
         halted = compare_runs.tick(runs, page.plan)
@@ -124,14 +116,14 @@ def test_one_that_was_stopped_goes_on(studio, tasks) -> None:
         ({"tasks": ""}, ConfigError, "No task set"),
     ],
 )
-def test_what_can_not_begin_says_why(studio, tasks, change, error, why) -> None:
-    asked = {"tasks": tasks, **change}
+def test_what_can_not_begin_says_why(studio, file_set, change, error, why) -> None:
+    asked = {"tasks": file_set, **change}
     with pytest.raises(error, match=why):
         asyncio.run(begin(Runs(studio), **asked))
     assert studio.store.batches() == []
 
 
-def test_a_failure_in_the_background_is_told(studio, tasks, monkeypatch) -> None:
+def test_a_failure_in_the_background_is_told(studio, file_set, monkeypatch) -> None:
     runs = Runs(studio)
 
     async def broken(*args: object, **more: object) -> None:
@@ -139,7 +131,7 @@ def test_a_failure_in_the_background_is_told(studio, tasks, monkeypatch) -> None
 
     async def play() -> Run:
         monkeypatch.setattr("ui.compare_runs.play_both", broken)
-        page = await begin(runs, tasks)
+        page = await begin(runs, file_set)
         await ended(runs, page.plan)
         return compare_runs.tick(runs, page.plan)
 
@@ -166,11 +158,11 @@ def test_a_wrong_link_is_told_and_plays_nothing(studio, query) -> None:
     assert studio.store.batches() == []
 
 
-def test_a_single_pair_has_no_interval(studio, tasks) -> None:
+def test_a_single_pair_has_no_interval(studio, file_set) -> None:
     runs = Runs(studio)
 
     async def play() -> Run:
-        page = await begin(runs, tasks, n=1)
+        page = await begin(runs, file_set, n=1)
         await ended(runs, page.plan)
         return compare_runs.tick(runs, page.plan)
 
@@ -179,13 +171,13 @@ def test_a_single_pair_has_no_interval(studio, tasks) -> None:
     assert "n/a" in figures
 
 
-def test_the_command_to_copy_is_one_command_whatever_the_link_says(studio, tasks) -> None:
-    query = {"tasks": tasks, "first": "$(id)", "second": "a; id", "n": "1"}
+def test_the_command_to_copy_is_one_command_whatever_the_link_says(studio, file_set) -> None:
+    query = {"tasks": file_set, "first": "$(id)", "second": "a; id", "n": "1"}
     page = open_link(Runs(studio), query)
     assert "compare &#x27;$(id)&#x27; &#x27;a; id&#x27; --tasks" in page.progress
 
 
-def test_a_plan_goes_through_a_link_unchanged(studio, tasks) -> None:
-    plan = ComparePlan(tasks, "a b&c", "ü", 7, "llm:x/y", 3, 9)
+def test_a_plan_goes_through_a_link_unchanged(studio, file_set) -> None:
+    plan = ComparePlan(file_set, "a b&c", "ü", 7, "llm:x/y", 3, 9)
     query = {k: v[0] for k, v in parse_qs(compare_figures.query_of(plan), True).items()}
     assert compare_runs._plan_of(query) == plan

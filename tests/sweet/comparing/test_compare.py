@@ -15,12 +15,9 @@ from sweet.policy import EnginePolicy
 from sweet.services import Services
 from sweet.settings import Settings
 from sweet.store import BatchState, Choice, Voter
-from sweet.tasks import colbench, mini_backend
 from sweet.types import ANSWER_MARK, EpisodeFilter, Sampling
 from tests.fakes import FakeEngine
-
-ROWS = list(mini_backend.generate("train", 3, 7))
-RIGHT = {row.task.description: row.hidden.reference for row in ROWS if row.hidden}
+from tests.rows import RIGHT, ROWS
 
 
 def answer_right(messages, sampling) -> str:
@@ -63,13 +60,6 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
         yield studio
 
 
-@pytest.fixture
-def tasks(tmp_path: Path) -> str:
-    path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(map(colbench.to_line, ROWS)), encoding="utf-8")
-    return f"file:{path}"
-
-
 def run(studio: Studio, plan: ComparePlan, **more):
     return asyncio.run(play_both(studio, plan, **more))
 
@@ -78,9 +68,9 @@ def calls(studio: Studio) -> int:
     return sum(len(engine.calls) for engine in studio.engines.values())
 
 
-def test_two_policies_play_the_same_tasks_with_the_same_seeds(studio, tasks) -> None:
+def test_two_policies_play_the_same_tasks_with_the_same_seeds(studio, file_set) -> None:
     studio.says["mixed"] = only_first_right
-    done = run(studio, ComparePlan(tasks, "right", "mixed", 3))
+    done = run(studio, ComparePlan(file_set, "right", "mixed", 3))
     assert (done.met.wins, done.met.ties, done.met.losses, done.missing) == (2, 1, 0, 0)
     assert (done.difference.value, done.difference.n) == (pytest.approx(2 / 3), 3)
     assert done.tests_passed.value is not None
@@ -97,24 +87,24 @@ def test_two_policies_play_the_same_tasks_with_the_same_seeds(studio, tasks) -> 
     assert value["win_rate"]["n"] == 3
 
 
-def test_turned_round_it_is_the_opposite_and_nothing_is_played_again(studio, tasks) -> None:
-    one = run(studio, ComparePlan(tasks, "right", "wrong", 3))
+def test_turned_round_it_is_the_opposite_and_nothing_is_played_again(studio, file_set) -> None:
+    one = run(studio, ComparePlan(file_set, "right", "wrong", 3))
     asked = calls(studio)
-    other = run(studio, ComparePlan(tasks, "wrong", "right", 3))
+    other = run(studio, ComparePlan(file_set, "wrong", "right", 3))
     assert (one.met.wins, other.met.losses) == (3, 3)
     assert other.difference.value == -1.0
     assert (one.played, other.played, calls(studio)) == (6, 0, asked)
 
 
-def test_more_tasks_or_another_seed_play_only_what_is_new(studio, tasks) -> None:
-    run(studio, ComparePlan(tasks, "right", "wrong", 2))
-    assert run(studio, ComparePlan(tasks, "right", "wrong", 3)).played == 2
-    assert run(studio, ComparePlan(tasks, "right", "wrong", 2, seed=1)).played == 4
+def test_more_tasks_or_another_seed_play_only_what_is_new(studio, file_set) -> None:
+    run(studio, ComparePlan(file_set, "right", "wrong", 2))
+    assert run(studio, ComparePlan(file_set, "right", "wrong", 3)).played == 2
+    assert run(studio, ComparePlan(file_set, "right", "wrong", 2, seed=1)).played == 4
 
 
-def test_one_that_was_stopped_goes_on_where_it_was(studio, tasks) -> None:
+def test_one_that_was_stopped_goes_on_where_it_was(studio, file_set) -> None:
     stop = asyncio.Event()
-    plan = ComparePlan(tasks, "right", "wrong", 3, concurrency=2)
+    plan = ComparePlan(file_set, "right", "wrong", 3, concurrency=2)
     half = run(studio, plan, stop=stop, on_outcome=lambda *_: stop.set())
     assert half.missing > 0
     states = [(b.state, b.started == b.finished) for b in studio.store.batches()]
@@ -125,7 +115,7 @@ def test_one_that_was_stopped_goes_on_where_it_was(studio, tasks) -> None:
     assert (whole.met.n, whole.missing, whole.played) == (3, 0, 6 - there)
 
 
-def test_an_episode_that_fails_is_counted_apart_and_tried_again(studio, tasks) -> None:
+def test_an_episode_that_fails_is_counted_apart_and_tried_again(studio, file_set) -> None:
     def fails(messages, sampling):
         if messages[0].content == ROWS[2].task.description:
             return PolicyError("HTTP 503")
@@ -133,20 +123,20 @@ def test_an_episode_that_fails_is_counted_apart_and_tried_again(studio, tasks) -
 
     studio.says["frail"] = fails
     seen = []
-    plan = ComparePlan(tasks, "frail", "right", 3)
+    plan = ComparePlan(file_set, "frail", "right", 3)
     done = run(studio, plan, on_outcome=lambda policy, outcome: seen.append(policy))
     assert (done.met.n, done.met.ties, done.missing) == (2, 2, 1)
     assert sorted(seen) == ["frail"] * 3 + ["right"] * 3
     assert run(studio, plan).played == 1
 
 
-def test_what_cannot_be_compared_is_told_before_anything_is_played(studio, tasks) -> None:
+def test_what_cannot_be_compared_is_told_before_anything_is_played(studio, file_set) -> None:
     for plan, error, told in (
-        (ComparePlan(tasks, "right", "right", 3), ConfigError, "itself"),
-        (ComparePlan(tasks, "right", "v0042", 3), PolicyError, "v0042"),
-        (ComparePlan(tasks, "right", "wrong", 0), ConfigError, "at least 1"),
+        (ComparePlan(file_set, "right", "right", 3), ConfigError, "itself"),
+        (ComparePlan(file_set, "right", "v0042", 3), PolicyError, "v0042"),
+        (ComparePlan(file_set, "right", "wrong", 0), ConfigError, "at least 1"),
         (ComparePlan("nothing/here", "right", "wrong", 3), TaskDataError, "nothing/here"),
-        (ComparePlan(tasks, "right", "wrong", 3, "llm:gpt"), ConfigError, "llm:gpt"),
+        (ComparePlan(file_set, "right", "wrong", 3, "llm:gpt"), ConfigError, "llm:gpt"),
     ):
         with pytest.raises(error, match=told):
             run(studio, plan)
@@ -154,8 +144,8 @@ def test_what_cannot_be_compared_is_told_before_anything_is_played(studio, tasks
     assert studio.store.batches() == []
 
 
-def test_the_judge_votes_on_each_pair_once(studio, tasks) -> None:
-    done = run(studio, ComparePlan(tasks, "right", "wrong", 3))
+def test_the_judge_votes_on_each_pair_once(studio, file_set) -> None:
+    done = run(studio, ComparePlan(file_set, "right", "wrong", 3))
 
     def prefer_right(messages, sampling):
         shown = messages[-1].content.rsplit("\nFIRST\n", 1)[-1]
@@ -174,15 +164,15 @@ def test_the_judge_votes_on_each_pair_once(studio, tasks) -> None:
     assert (board.people.votes, board.judge.votes) == (0, 3)
 
 
-def test_a_judge_without_a_verdict_casts_no_vote(studio, tasks) -> None:
-    done = run(studio, ComparePlan(tasks, "right", "wrong", 1))
+def test_a_judge_without_a_verdict_casts_no_vote(studio, file_set) -> None:
+    done = run(studio, ComparePlan(file_set, "right", "wrong", 1))
     studio.judging = FakeEngine(lambda *_: "Hard to say.")
     assert asyncio.run(judge_pairs(studio, done.comparable, 2)) == 0
     assert list(studio.store.iter_votes()) == []
 
 
-def test_the_judge_says_of_a_person_s_comparison_what_it_thinks(studio, tasks) -> None:
-    run(studio, ComparePlan(tasks, "right", "wrong", 1))
+def test_the_judge_says_of_a_person_s_comparison_what_it_thinks(studio, file_set) -> None:
+    run(studio, ComparePlan(file_set, "right", "wrong", 1))
     ids = [row.id for row in studio.store.search(EpisodeFilter()).rows]
     made = studio.store.start_comparison(*ids)
     studio.store.vote(made.id, Choice.TIE, "ann")
