@@ -60,7 +60,8 @@ class Slots:
         longest = max(lengths)
         if not self.starts:
             self.end = 0
-        shift = max(0, longest - self.end)
+        # Moving all rows costs a copy of everything, so the next ones may be longer still.
+        shift = longest + SPARE_COLUMNS - self.end if longest > self.end else 0
         self._reserve(len(self) + len(lengths), shift)
         self.starts += [self.end - n for n in lengths]
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from sweet.engines.generation import OutOfMemory, Request, Row
 from sweet.errors import PolicyError, boundary
 
+TOGETHER = 8  # a full batch takes new rows by eighths: reading one costs as much as reading four
 STEPS_BEFORE_SWITCH = 8  # switching adapters costs about as much as a step of a small model
 
 
@@ -140,7 +141,10 @@ class Worker:
 
     def _admit(self) -> None:
         """Let waiting rows join, oldest first, those of one adapter together."""
-        free = self._max_rows - sum(len(b.rows) for b in self._batches.values())
+        running = sum(len(b.rows) for b in self._batches.values())
+        free = self._max_rows - running
+        if running and free < self._max_rows // TOGETHER:
+            return
         joining: dict[Hashable, list[Row]] = {}
         while self._waiting and free > 0:
             row = self._waiting.popleft()
