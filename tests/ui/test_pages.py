@@ -70,25 +70,6 @@ def test_a_person_plays_reloads_in_the_middle_finds_the_episode_and_exports_it(
     assert [len(line["dialogue_history"]) for line in lines] == [6]
 
 
-def test_ten_browsers_at_once_do_not_cross(arrive: Arrive) -> None:
-    visitors = [arrive() for _ in range(10)]
-    for visitor in visitors:
-        visitor.go()
-    for visitor in visitors:
-        expect(visitor.page.get_by_label("Task", exact=True)).not_to_have_value("")
-        visitor.button("Start").click()
-    for visitor in visitors:
-        visitor.expect_turns(1)
-    for i, visitor in enumerate(visitors):
-        visitor.page.get_by_label("Your answer to the agent").fill(f"I am number {i}.")
-        visitor.button("Send").click()
-    for i, visitor in enumerate(visitors):
-        visitor.expect_turns(2)
-        expect(visitor.page.locator("#transcript")).to_contain_text(f"Heard “I am number {i}.”")
-        expect(visitor.page.locator(".message.collaborator")).to_have_count(1)
-    assert len({visitor.episode_id for visitor in visitors}) == 10
-
-
 def test_a_killed_server_takes_the_episode_up_where_it_was(
     agent: dict[str, str], browser: Browser, tmp_path: Path
 ) -> None:
