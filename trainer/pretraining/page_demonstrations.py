@@ -1,9 +1,9 @@
 """Collaborations on web pages that the model that draws learns from.
 
 The agent shows a first page, `Draft 1. Sections: header, nav, hero.`, hears what differs, and shows
-it again with that changed. Before it does it says what it changes, and where sections then follow
-one another as they did not before, `Draft 2: header color dark blue; remove nav: header then hero.`
-So the page follows from the agent's own words and the page before, a person sees what was
+it again with that changed. Before it does it says what it changes, and of sections where they stand
+and what then follows what, `Draft 2: remove nav (nav after header, nav before hero): header then
+hero.` So the page follows from the agent's own words and the page before, a person sees what was
 understood, and the drafts are counted.
 """
 

@@ -37,7 +37,7 @@ def follow(
     name = difference.section
     if difference.what is What.EXTRA:
         rest = tuple(s for s in page.sections if s.name != name)
-        return Edit(replace(page, sections=rest), f"remove {name}: {_closed(page.names, name)}")
+        return Edit(replace(page, sections=rest), f"remove {name} {_closed(page.names, name)}")
     if difference.what is What.DETAIL:
         return _detail(page, difference, said, topic, rng)
     is_new = difference.what is What.MISSING
@@ -45,8 +45,8 @@ def follow(
     rest = tuple(s for s in page.sections if s.name != name)
     at = _place([s.name for s in rest], difference, said)
     edited = replace(page, sections=(*rest[:at], section, *rest[at:]))
-    note = f"add {name}: " if is_new else f"move {name}: {_closed(page.names, name)}, "
-    return Edit(edited, note + _opened(edited.names, name), is_new)
+    note = f"add {name} " if is_new else f"move {name} {_closed(page.names, name)}, "
+    return Edit(edited, note + _opened(edited.names, name, said), is_new)
 
 
 def noted(edits: Sequence[Edit]) -> str:
@@ -55,15 +55,17 @@ def noted(edits: Sequence[Edit]) -> str:
 
 
 def _closed(names: Sequence[str], name: str) -> str:
-    """What follows what, once a section is gone from among these."""
+    """Where a section stands among these, and what follows what once it is gone."""
     before, behind = _neighbours(names, name)
-    return f"{before} then {behind}"
+    return f"({name} after {before}, {name} before {behind}): {before} then {behind}"
 
 
-def _opened(names: Sequence[str], name: str) -> str:
-    """What follows what around a section that is now among these."""
+def _opened(names: Sequence[str], name: str, said: str) -> str:
+    """What stood where a section is now among these, seen from what was `said`, and follows now."""
     before, behind = _neighbours(names, name)
-    return f"{before} then {name}, {name} then {behind}"
+    is_from_below = {"above", "bottom", "end"} & set(_words(said))
+    place = f"{behind} after {before}" if is_from_below else f"{before} before {behind}"
+    return f"({place}): {before} then {name}, {name} then {behind}"
 
 
 def _neighbours(names: Sequence[str], name: str) -> tuple[str, str]:
@@ -73,7 +75,7 @@ def _neighbours(names: Sequence[str], name: str) -> tuple[str, str]:
 
 def _place(names: Sequence[str], difference: Difference, said: str) -> int:
     """Which place among the other sections was meant; the usual one where none was said."""
-    words = set(re.findall("[a-z]+", said.lower()))
+    words = set(_words(said))
     if words & {"below", "under"} and difference.below in names:
         return names.index(difference.below) + 1
     if "above" in words and difference.above in names:
@@ -84,6 +86,10 @@ def _place(names: Sequence[str], difference: Difference, said: str) -> int:
         return len(names)
     usual = ORDER.index(difference.section)
     return next((i for i, name in enumerate(names) if ORDER.index(name) > usual), len(names))
+
+
+def _words(said: str) -> list[str]:
+    return re.findall("[a-z]+", said.lower())
 
 
 def _detail(

@@ -81,13 +81,19 @@ _STARTS = {name: pieces[0] for name, pieces in _PIECES.items()} | {END: _PAGE_EN
 _ENDS = {TOP: _CLASS_END} | {name: pieces[-1] for name, pieces in _PIECES.items()}
 """How a section begins and ends: these stand for its name where the agent names an order.
 
-So what follows a section's end, there and on the page, is the beginning of the next one.
+So what follows a section's end, there and on the page, is the beginning of the next one. What
+stands before a section is found by its beginning: "hero after nav" is a hero's beginning and a
+nav's end. Without that the agent took what mostly stands before one: 22 of 96 changes of sections
+were right after 2,400 steps.
 """
 _COMMA = "⟦,⟧"  # before what stands between two texts of a row
-_THEN = "⟦→⟧"  # before the end of one section and the beginning of the next: "header then hero"
+_AFTER = "⟦←⟧"  # before the beginning of one section and the end of another: "hero after nav"
+_BEFORE = "⟦.⟧"  # before the end of one section and the beginning of the next, as it is
+_THEN = "⟦→⟧"  # the same, as it will be
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
+_BACK = "⎴"  # while a text is made ready, before a section whose end is to stand there
 _WORD_END = r'(?=[ "]|$)'
 _SPOKEN = (Kind.COLOR, Kind.ALIGN, Kind.SIZE, Kind.COLUMNS)  # whose classes are tokens of speech
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
@@ -137,7 +143,8 @@ Rules = Iterator[tuple[Regex | str, str]]
 def _written() -> Rules:
     """How a text is made ready for its tokens."""
     in_note = r"(?=[\s\S]*\n<html>)"  # of the agent, before the page
-    yield Regex(r"(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])"), f" {_JOINT} "
+    place = rf"(?<=\()(?:{'|'.join((TOP, *_STARTS))}) (?:after|before) "
+    yield Regex(rf"(?!{place})(?:(?<=[:,;=(])|(?<=\bdark-)|(?<=\blight-))(?=[^\W_])"), f" {_JOINT} "
     shade = "|".join(rf"(?<=\b{shade})" for shade in ("dark", "light", "Dark", "Light"))
     yield Regex(rf"(?:{shade}) (?=(?:{'|'.join(HUES)})\b)"), _SPACE
     for name, at in _BETWEEN.items():
@@ -145,9 +152,15 @@ def _written() -> Rules:
         yield Regex(rf"{so_far}\K, {in_note}"), f" {_COMMA}{at}"
     for name, at in _SLOTS.items():
         yield Regex(rf"(?<=[:;] ){name} {in_note}"), name + at
-    follows = rf"(?=(?:{'|'.join(_STARTS)})\b)"
+    starts, ends = (rf"(?=(?:{'|'.join(names)})\b)" for names in (_STARTS, _ENDS))
+    was = r"(?:(?<=\()|(?<=, ))"
     for name, end in _ENDS.items():
-        yield Regex(rf"(?<=[:,] ){name} then {follows}{in_note}"), f"{_THEN}{end}{_SPACE}"
+        yield Regex(rf"(?<=[:,] ){name} then {starts}{in_note}"), f"{_THEN}{end}{_SPACE}"
+        yield Regex(rf"{was}{name} before {starts}{in_note}"), f"{_BEFORE}{end}{_SPACE}"
+    for name, start in _STARTS.items():
+        yield Regex(rf"{was}{name} after {ends}{in_note}"), f"{_AFTER}{start}{_BACK}"
+    for name, end in _ENDS.items():
+        yield Regex(f"{_BACK}{name}"), end
     for name, start in _STARTS.items():
         yield Regex(f"(?<=>){_SPACE}{name}"), start
     for name, pieces in _PIECES.items():
@@ -166,10 +179,16 @@ def _read() -> Rules:
         yield Regex(rf"(?<![^\s(>])\{mark} "), mark
     for at in _BETWEEN.values():
         yield Regex(f" ?{_COMMA} ?{re.escape(at)}"), ", "
-    for name, end in _ENDS.items():
-        yield Regex(f" ?{_THEN} ?{re.escape(end)}"), f" {name} then"
+    for mark, word in ((_THEN, "then"), (_BEFORE, "before")):
+        for name, end in _ENDS.items():
+            yield Regex(f" ?{mark} ?{re.escape(end)}"), f" {name} {word}"
+        for name, start in _STARTS.items():
+            yield Regex(f"(?<= {word}){re.escape(start.rstrip())} ?"), f" {name}"
     for name, start in _STARTS.items():
-        yield Regex(f"(?<= then){re.escape(start.rstrip())} ?"), f" {name}"
+        yield Regex(f" ?{_AFTER} ?{re.escape(start.rstrip())} ?"), f" {name} after"
+    for name, end in _ENDS.items():
+        yield Regex(f"(?<= after){re.escape(end)} ?"), f" {name}"
+    yield Regex(r"\( (?=[a-z]+ (?:after|before) )"), "("
     for name, pieces in _PIECES.items():
         listed = f"{re.escape(pieces[0].rstrip())} ?{re.escape(pieces[-1])}"
         yield Regex(listed + _PAGE_END + r"(?=[^\n])"), f" {name}. "
@@ -230,7 +249,14 @@ def _colors() -> list[str]:
 
 def _words() -> str:
     """A regular expression of what is looked up: markup, values of two words, words, marks."""
-    whole = [*_markup(), _THEN, _COMMA, *(value for value in _values() if " " in value)]
+    whole = [
+        *_markup(),
+        _THEN,
+        _BEFORE,
+        _AFTER,
+        _COMMA,
+        *(value for value in _values() if " " in value),
+    ]
     # In a hero, the padding before the title is a detail.
     apart = [re.escape(text) + r"(?!\s*<h1)" * (text == _PADDED) for text in whole]
     opening = [rf"(?<![^\s(])\{mark}(?=\S)" for mark in _OPENING]
@@ -243,7 +269,7 @@ def _vocabulary() -> list[str]:
     vowels, others = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
     pairs = [a + b for a in vowels for b in others] + [b + a for a in vowels for b in others]
     pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
-    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, _THEN, _COMMA]
+    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, _THEN, _BEFORE, _AFTER, _COMMA]
     numbers = [str(n) for n in range(10, 100)]
     words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
     capital = [pair.capitalize() for pair in pairs]
