@@ -32,10 +32,10 @@ from evaluators.render.answers import ASSETS, missing_assets
 from evaluators.sandbox import Level, probe_levels
 from evaluators.sandbox.levels import LAYERS
 from sweet.browser import chromium_path, rendering_problem
-from sweet.engines import EMBEDDED_DIR, open_engine
+from sweet.engines import EMBEDDED_DIRS, open_engine
 from sweet.errors import SweetError
 from sweet.policy import EnginePolicy
-from sweet.settings import EMBEDDED_MODEL, ModelSettings, load_settings
+from sweet.settings import EMBEDDED_MODEL, EMBEDDED_WEIGHTS, ModelSettings, load_settings
 from sweet.types import Message, Observation, Sampling, TaskKind
 
 State = Literal["works", "missing", "broken"]
@@ -113,21 +113,28 @@ def _gpu(said: str) -> Check:
     return Check("gpu", "works", said)
 
 
+EMBEDDED_TASKS = {
+    TaskKind.BACKEND: "Write a function that prices a parcel. The signature is: def price(kg)",
+    TaskKind.FRONTEND: "A page about tea with a header and a footer.",
+}
 EMBEDDED_TODO = f"take a whole copy of the project, or connect a model: {MODELS_PAGE}"
 
 
 def probe_embedded() -> Check:
-    """The embedded model loads and says something."""
-    if not EMBEDDED_DIR.exists():
-        return Check("embedded model", "missing", f"no folder {EMBEDDED_DIR}", EMBEDDED_TODO, True)
-    engine = open_engine(ModelSettings(model=EMBEDDED_MODEL))
-    policy = EnginePolicy(EMBEDDED_MODEL, engine, Sampling(max_tokens=64), "plain")
-    task = "Write a function that prices a parcel. The signature is: def price(kg)"
-    try:
-        action = asyncio.run(policy.act(Observation(TaskKind.BACKEND, task), seed=1))
-    except SweetError as e:
-        return Check("embedded model", "broken", str(e), EMBEDDED_TODO, True)
-    return Check("embedded model", "works", f"it says: {_cut(action.raw)}", needed=True)
+    """The embedded models load and say something: one writes functions, the other draws pages."""
+    said = []
+    for kind, task in EMBEDDED_TASKS.items():
+        model = EMBEDDED_WEIGHTS[kind]
+        if not (folder := EMBEDDED_DIRS[model]).exists():
+            return Check("embedded model", "missing", f"no folder {folder}", EMBEDDED_TODO, True)
+        engine = open_engine(ModelSettings(model=model))
+        policy = EnginePolicy(EMBEDDED_MODEL, engine, Sampling(max_tokens=64), "plain")
+        try:
+            action = asyncio.run(policy.act(Observation(kind, task), seed=1))
+        except SweetError as e:
+            return Check("embedded model", "broken", str(e), EMBEDDED_TODO, True)
+        said.append(_cut(action.raw))
+    return Check("embedded model", "works", f"it says: {'; '.join(said)}", needed=True)
 
 
 def probe_chromium() -> Check:

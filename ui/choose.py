@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from sweet.engines import EMBEDDED_DIRS
 from sweet.errors import SweetError
 from sweet.registry import plays
 from sweet.services import PERSON, Services
@@ -153,15 +152,12 @@ def _unknown_to_embedded(services: Services, task: Task, policy_id: str | None) 
             "This version will not manage this task",
             f"It was not trained to make {task.kind.things}. Choose another policy.",
         )
-    if version.base_model not in EMBEDDED_WEIGHTS.values():
+    if version.base_model not in EMBEDDED_WEIGHTS.values() or task.source in mini.GENERATORS:
         return ""
-    if not EMBEDDED_DIRS[EMBEDDED_WEIGHTS[task.kind]].is_dir():
-        hint = "It does not draw web pages. Choose another policy, or connect a real model."
-    elif task.source in mini.GENERATORS:
-        return ""
-    else:
-        hint = "It knows only ColBench-Mini. Choose another policy, or connect a real model."
-    return notice("The embedded model will not manage this task", hint)
+    return notice(
+        "The embedded model will not manage this task",
+        "It knows only ColBench-Mini. Choose another policy, or connect a real model.",
+    )
 
 
 def _seat_name(name: str) -> str:

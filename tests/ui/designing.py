@@ -18,6 +18,7 @@ STYLESHEET = (
     'rel="stylesheet">'
 )
 MARK = "I WANT TO ANSWER:"
+SHOWN = "#design .version:not([hidden])"
 
 
 def page(color: str, title: str, more: str = "") -> str:
@@ -111,7 +112,7 @@ class Designer(Visitor):
 
     def shown_page(self) -> Any:
         """What is inside the frame of the version that is shown."""
-        return self.page.frame_locator("#design .version:not([hidden]) iframe")
+        return self.page.frame_locator(f"{SHOWN} iframe")
 
     def forget_refusals(self, canary: str) -> None:
         """A browser says what it refused, and announces what it then does not send.

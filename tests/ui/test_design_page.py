@@ -12,12 +12,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from evaluators.render.answers import missing_assets
-from tests.ui.designing import ATTACKS, Designer, drawing
+from tests.ui.designing import ATTACKS, SHOWN, Designer, drawing
 from tests.ui.studio import Studio, arriving, running
 
 pytestmark = pytest.mark.skipif(bool(missing_assets()), reason="make setup fetches the assets")
 Arrive = Callable[..., Designer]
-SHOWN = "#design .version:not([hidden])"
 
 
 @pytest.fixture(scope="module")
@@ -229,12 +228,3 @@ def test_a_batch_of_pages_runs_from_the_watch_page(arrive: Arrive) -> None:
     page.locator("#episodes tbody a").first.click()
     expect(page.locator("#turn-1 .as-drawn img")).to_be_visible()
     expect(page.locator("#turn-1 .message.collaborator")).not_to_be_empty()
-
-
-def test_the_embedded_agent_is_said_not_to_manage_a_page(arrive: Arrive) -> None:
-    person = arrive()
-    person.go()
-    person.choose_set("mini-frontend/test")
-    person.page.get_by_label("Policy version", exact=True).click()
-    person.page.get_by_role("option", name=re.compile("^embedded")).click()
-    expect(person.page.locator("#setup .task + .notice")).to_contain_text("will not manage")

@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from sweet.engines import EMBEDDED_DIR
+from evaluators.render.answers import missing_assets
+from tests.ui.designing import SHOWN, Designer
 from tests.ui.studio import Studio, Visitor, running
 from tests.ui.test_pages import exported
-
-pytestmark = pytest.mark.skipif(
-    not (EMBEDDED_DIR / "model.safetensors").is_file(),
-    reason=f"the embedded model is not there ({EMBEDDED_DIR}); `python -m trainer pretrain`",
-)
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +108,49 @@ def test_a_simulated_episode_is_watched_to_its_end(studio: Studio, browser: Brow
     )
     expect(visitor.page.get_by_label("Your answer to the agent")).to_be_hidden()
     visitor.leave()
+
+
+@pytest.mark.skipif(bool(missing_assets()), reason="make setup fetches the assets")
+def test_a_newcomer_has_a_page_drawn_in_three_versions_and_finds_them_again(
+    studio: Studio, browser: Browser
+) -> None:
+    person = Designer(browser, studio.address)
+    page = person.page
+    for _ in range(12):  # the embedded agent often answers too soon
+        play_a_page(person)
+        versions = turns(person)
+        if versions >= 3:
+            break
+    expect(page.locator("#design .where")).to_have_text(f"Version {versions} of {versions}")
+    expect(person.shown_page().locator("body > *").first).to_be_visible()
+    person.button("Diff").click()
+    for _ in range(versions - 2):  # the last one may be what it was
+        if page.locator(f"{SHOWN} .added").count():
+            break
+        person.button("Version before").click()
+    expect(page.locator(f"{SHOWN} .added").first).to_be_visible()
+    expect(page.locator("#figures tbody tr")).to_have_count(versions)
+    overall = page.locator('#figures tbody tr [data-label="Overall"]').last
+    expect(overall).to_have_text(re.compile(r"^[01]\.\d\d$"))
+    expect(page.locator(".result .outcome")).to_contain_text("reward")
+    page.get_by_role("link", name="in the log").click()
+    for turn in range(1, versions + 1):
+        expect(page.locator(f"#turn-{turn} .as-drawn img")).to_be_visible()
+        page.keyboard.press("ArrowRight")
+    person.leave()
+
+
+def play_a_page(person: Designer) -> None:
+    """Play a page to its end: two wishes, and then that it is right."""
+    person.go()
+    person.choose_set("mini-frontend/test")
+    person.button("Random task").click()
+    person.button("Start").click()
+    wishes = ["make the background light gray", "The header should be dark pink, please."]
+    for said in range(10):
+        expect(person.page.locator("#transcript .message.agent")).to_have_count(
+            said + 1, timeout=60_000
+        )
+        if is_over(person):
+            return
+        person.say(wishes[said] if said < 2 else "That's all right now.")

@@ -33,7 +33,7 @@ SETTINGS = {
     "transfer": True,
 }  # fmt: skip
 
-KEPT, CHANGED, GUESSED = 1.0, 3.0, 0.3  # weights in the loss
+KEPT, CHANGED, GUESSED = 1.0, 3.0, 1.0  # weights in the loss
 HEARD = 0.3  # the person's words, where the page that is wanted was shown
 LEARN = ((PATIENT, 0.75), (MEDIUM, 0.15), (HASTY, 0.10))
 SHIP = ((PATIENT, 0.15), (MEDIUM, 0.35), (HASTY, 0.50))
@@ -78,7 +78,7 @@ def _weights(
     for (start, end), basis in zip(_spans(trained), bases, strict=True):
         at = ids.index(page_token, start)
         answer = ids.index(mark, start, at) - 1 if mark in ids[start:at] else at
-        weights[start:answer] = [CHANGED] * (answer - start)
+        weights[start:answer] = [CHANGED * (basis != "luck")] * (answer - start)
         weights[answer : at + 1] = [KEPT * decides] * (at + 1 - answer)
         page = ids[at + 1 : end]
         weights[at + 1 : end] = _page_weights(page, before, basis)
