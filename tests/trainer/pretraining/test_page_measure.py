@@ -71,10 +71,9 @@ def test_the_shipped_folder_is_small_and_has_a_card():
         assert part in card
 
 
-def test_one_stated_detail_is_changed_and_the_rest_stays(engine):
-    details = [a for a in stated(120, unheard=False) if a.difference.what is What.DETAIL][:40]
-    right = asyncio.run(obeyed(engine, details))
-    assert sum(right) / len(right) >= 0.75  # its card: 89 %, and 27 % of whole sections
+def test_one_stated_difference_is_fixed_and_the_rest_stays(engine):
+    right = asyncio.run(obeyed(engine, stated(60, unheard=False)))
+    assert sum(right) / len(right) >= 0.8
 
 
 def test_pages_are_whole_come_nearer_and_leave_room_to_learn(engine):
@@ -83,7 +82,7 @@ def test_pages_are_whole_come_nearer_and_leave_room_to_learn(engine):
     with closing(Renderer()) as renderer:
         episodes = asyncio.run(play(policy, None, rows, 5, ScriptedDesigner(renderer)))
     figures = played(rows, episodes)
-    assert figures["messages with a complete page"]["share"] >= 0.85  # its card: 93 %
+    assert figures["messages with a complete page"]["share"] >= 0.85  # its card: 92 %
     left = figures["differences left by turn"]
     assert left[-1] < left[0]
     assert figures["all right at the end"]["share"] < 0.8
