@@ -59,8 +59,10 @@ class PageTask:
     is_known: bool = True
 
 
-Basis = Literal["told", "guess", "luck"]
-"""What a page of the agent rests on: what it was told; guesses, too; or what nobody could know."""
+Basis = Literal["told", "guess", "near", "luck"]
+"""What a page of the agent rests on: what it was told; guesses, too; or what nobody could know,
+`near` with the texts of a known topic, which are worth learning, `luck` without.
+"""
 
 
 @dataclass(slots=True)
@@ -148,7 +150,8 @@ class _Making:
         page = _nearly(self.task.page, self.task.topic, rng) if self.close else None
         page = page or first_page(wish, self.task.page, self.topic, rng)
         is_last = rng.random() < self.style.hurry / 4
-        self._say(1, "", page, "luck" if self.close else "guess", is_last=is_last)
+        lucky: Basis = "near" if self.task.is_known else "luck"
+        self._say(1, "", page, lucky if self.close else "guess", is_last=is_last)
         for draft in range(2, MAX_TURNS + 1):
             if is_last:
                 break
