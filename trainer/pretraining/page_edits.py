@@ -63,7 +63,7 @@ def _closed(names: Sequence[str], name: str) -> str:
 def _opened(names: Sequence[str], name: str, said: str) -> str:
     """What stood where a section is now among these, seen from what was `said`, and follows now."""
     before, behind = _neighbours(names, name)
-    is_from_below = {"above", "bottom", "end"} & set(_words(said))
+    is_from_below = {"above", "bottom", "end"} & _words(said)
     place = f"{behind} after {before}" if is_from_below else f"{before} before {behind}"
     return f"({place}): {before} then {name}, {name} then {behind}"
 
@@ -75,7 +75,7 @@ def _neighbours(names: Sequence[str], name: str) -> tuple[str, str]:
 
 def _place(names: Sequence[str], difference: Difference, said: str) -> int:
     """Which place among the other sections was meant; the usual one where none was said."""
-    words = set(_words(said))
+    words = _words(said)
     if words & {"below", "under"} and difference.below in names:
         return names.index(difference.below) + 1
     if "above" in words and difference.above in names:
@@ -88,8 +88,8 @@ def _place(names: Sequence[str], difference: Difference, said: str) -> int:
     return next((i for i, name in enumerate(names) if ORDER.index(name) > usual), len(names))
 
 
-def _words(said: str) -> list[str]:
-    return re.findall("[a-z]+", said.lower())
+def _words(said: str) -> set[str]:
+    return set(re.findall("[a-z]+", said.lower()))
 
 
 def _detail(

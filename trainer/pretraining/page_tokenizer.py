@@ -90,6 +90,7 @@ _COMMA = "⟦,⟧"  # before what stands between two texts of a row
 _AFTER = "⟦←⟧"  # before the beginning of one section and the end of another: "hero after nav"
 _BEFORE = "⟦.⟧"  # before the end of one section and the beginning of the next, as it is
 _THEN = "⟦→⟧"  # the same, as it will be
+_SIGNS = (_THEN, _BEFORE, _AFTER, _COMMA)
 _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
@@ -249,14 +250,7 @@ def _colors() -> list[str]:
 
 def _words() -> str:
     """A regular expression of what is looked up: markup, values of two words, words, marks."""
-    whole = [
-        *_markup(),
-        _THEN,
-        _BEFORE,
-        _AFTER,
-        _COMMA,
-        *(value for value in _values() if " " in value),
-    ]
+    whole = [*_markup(), *_SIGNS, *(value for value in _values() if " " in value)]
     # In a hero, the padding before the title is a detail.
     apart = [re.escape(text) + r"(?!\s*<h1)" * (text == _PADDED) for text in whole]
     opening = [rf"(?<![^\s(])\{mark}(?=\S)" for mark in _OPENING]
@@ -269,7 +263,7 @@ def _vocabulary() -> list[str]:
     vowels, others = "aeiou", sorted(set(string.ascii_lowercase) - set("aeiou"))
     pairs = [a + b for a in vowels for b in others] + [b + a for a in vowels for b in others]
     pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
-    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, _THEN, _BEFORE, _AFTER, _COMMA]
+    names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, *_SIGNS]
     numbers = [str(n) for n in range(10, 100)]
     words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
     capital = [pair.capitalize() for pair in pairs]
