@@ -154,9 +154,7 @@ async def _let_through(self: Tab, route: Route) -> None:
 
 
 @pytest.mark.usefixtures("without_namespaces")
-def test_a_renderer_with_a_hole_fails(
-    traps_apart: Traps, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_renderer_with_a_hole_fails(traps_apart: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("iframe", "picture", "stylesheet", "preconnect", "object of a file")
     pages = [page for page in NETWORK if page.name in names]
     arguments = [a for a in browser.ARGUMENTS if "host-resolver" not in a]

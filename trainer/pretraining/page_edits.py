@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sweet.tasks.mini_drawing import draw_section, str_items
-from sweet.tasks.mini_pages import DETAILS, Kind, PageSpec, Value
+from sweet.tasks.mini_pages import DETAILS, Kind, PageSpec, Section, Value
 from sweet.tasks.mini_topics import Topic
 from sweet.tasks.page_differences import Difference, What
 from sweet.tasks.page_talk import and_list
@@ -100,22 +100,22 @@ def _detail(
     if difference.kind is Kind.ITEMS and and_list(str_items(value)) not in said:
         shown = str_items(page.section(name)[detail])
         if len(shown) != len(str_items(value)):
-            more = len(str_items(value)) > len(shown)
-            value, is_guess = _counted(shown, difference, topic, rng), more
+            count = len(str_items(value))
+            value = counted(page.section(name), detail, count, topic, rng)
+            is_guess = count > len(shown)
     changed = page.having(name, detail, value)
     return Edit(changed, f"{name} {detail} {_in_words(difference.kind, value)}", is_guess)
 
 
-def _counted(
-    shown: tuple[str, ...], difference: Difference, topic: Topic, rng: random.Random
+def counted(
+    section: Section, detail: str, count: int, topic: Topic, rng: random.Random
 ) -> tuple[str, ...]:
     """As many texts as are wanted: the first ones that are there, and new ones at the end."""
-    wanted = len(str_items(difference.wanted))
-    new: list[str] = []
-    while len(shown) + len(new) < wanted:
-        drawn = str_items(draw_section(difference.section, topic, rng)[difference.detail])
-        new += [text for text in drawn if text not in (*shown, *new)]
-    return (*shown, *new)[:wanted]
+    texts = list(str_items(section[detail]))
+    while len(texts) < count:
+        drawn = str_items(draw_section(section.name, topic, rng)[detail])
+        texts += [text for text in drawn if text not in texts]
+    return tuple(texts[:count])
 
 
 def _in_words(kind: Kind | None, value: Value) -> str:

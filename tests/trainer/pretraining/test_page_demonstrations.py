@@ -7,6 +7,7 @@ from sweet.parsing import page_in, parse_action
 from sweet.tasks.mini_drawing import draw_page
 from sweet.tasks.mini_frontend import split_of
 from sweet.tasks.mini_page_reader import parse_page
+from sweet.tasks.mini_pages import Kind
 from sweet.tasks.mini_topics import held_out_topics, topics
 from sweet.tasks.page_differences import What, differences
 from sweet.types import MAX_TURNS
@@ -22,10 +23,11 @@ from trainer.pretraining.page_people import say_all
 
 RNG = random.Random(7)
 MADE = [
-    (style, task, demonstrate(task, style, RNG))
-    for style in (PATIENT, MEDIUM, HASTY) * 60
-    for task in [random_task(RNG)]
+    (style, task, demonstrate(task, style, random.Random(number)))
+    for number, task in enumerate(random_task(RNG) for _ in range(60))
+    for style in (PATIENT, MEDIUM, HASTY)
 ]
+"""Each task by three agents that begin alike."""
 
 
 def pages_of(made):
@@ -53,6 +55,39 @@ def test_a_first_page_names_its_sections():
     for _, _, made in MADE:
         note = made.messages[1].content.split("<html>")[0]
         assert f" Sections: {', '.join(pages_of(made)[0].names)}." in note
+
+
+def texts_on(page):
+    """Every text of a page, those of its rows one by one."""
+    for _, _, kind, value in page.all_details():
+        if kind is Kind.TEXT:
+            yield value
+        elif kind is Kind.ITEMS:
+            yield from value
+
+
+def test_a_guessed_first_page_says_what_the_wish_names_or_what_any_business_might_say():
+    shared = topics()[0].words
+    anybody = {*shared.links, *shared.points, *shared.fields, *shared.buttons, *shared.footers}
+    named = 0
+    for _, task, made in MADE:
+        if made.bases[0] != "guess":
+            continue
+        wish = made.messages[0].content
+        topic = task.topic.name if task.topic.name in wish.lower() else "page"
+        for text in texts_on(pages_of(made)[0]):
+            assert text in anybody or text in wish or topic in text, (wish, text)
+            named += task.topic.name in text
+    assert named > 20
+
+
+def test_half_of_the_first_pages_are_nearly_the_one_that_is_wanted():
+    def left(basis):
+        ones = [(t, m) for style, t, m in MADE if m.bases[0] == basis]
+        return [len(differences(task.page, pages_of(made)[0])) for task, made in ones]
+
+    assert 0.35 < len(left("luck")) / len(MADE) < 0.65
+    assert sum(left("luck")) / len(left("luck")) < 0.6 * sum(left("guess")) / len(left("guess"))
 
 
 def after_links(names, links):
