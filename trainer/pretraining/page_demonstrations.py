@@ -30,7 +30,6 @@ LUCKY = 0.5
 SECTIONS = 0.8
 """How much of what is wrong with a lucky guess is a whole section. With 0.18 one note in sixteen
 was about sections, and 2,400 steps did not suffice to learn them."""
-UNNAMED = "page"  # a topic that the wish doesn't name
 DRAFT = "Draft"
 NOTHING = "no change"
 
@@ -71,6 +70,21 @@ class Demonstration:
 
     messages: list[Message]
     bases: list[Basis] = field(default_factory=list)
+
+
+def _anything() -> Topic:
+    words = topics()[0].words
+    slogans = tuple(slogan.replace("{thing}", "service") for slogan in words.slogans)
+    slogans = tuple(slogan[0].upper() + slogan[1:] for slogan in slogans)
+    return Topic("anything", ("Company",), words.points, replace(words, slogans=slogans))
+
+
+ANYTHING = _anything()
+"""What any business might say: an agent that is told no texts writes these.
+
+What each topic shows, and even to name the topic, was not learned in thousands of steps: after "Try
+our" came any token, markup too, and one first page of four broke off.
+"""
 
 
 def random_task(rng: random.Random, made_up: float = 0.25) -> PageTask:
@@ -130,18 +144,6 @@ def made_up_text(rng: random.Random) -> str:
     return text[0].upper() + text[1:] if rng.random() < 0.8 else text
 
 
-def as_guessed(topic: Topic, wish: str) -> Topic:
-    """The texts that an agent takes for a topic's: its name, and what any business might say.
-
-    What each topic shows was learned from 60,000 dialogues by none: after "Try our" came any token,
-    markup too, and one first page of four broke off. To copy the name from the wish is learned.
-    """
-    name = topic.name if topic.name in wish.lower() else UNNAMED
-    words = topics()[0].words
-    slogans = tuple(s.replace("{thing}", name) for s in words.slogans if not s.startswith("{"))
-    return Topic(name, (name,), words.points, replace(words, slogans=slogans))
-
-
 def demonstrate(task: PageTask, style: Style, rng: random.Random) -> Demonstration:
     """A collaboration from the wish to the answer, at most ten agent messages."""
     return _Making(task, style, rng).made()
@@ -153,7 +155,6 @@ class _Making:
     def __init__(self, task: PageTask, style: Style, rng: random.Random):
         self.task, self.style, self.rng = task, style, rng
         self.wish = sloppy_wish(wish_for(task.topic, task.page, rng), rng)
-        self.topic = as_guessed(task.topic, self.wish.text)
         self.out = Demonstration([Message("user", self.wish.text)])
 
     def made(self) -> Demonstration:
@@ -162,7 +163,7 @@ class _Making:
         if is_lucky:
             page = _nearly(page, self.task.topic, rng)
         else:
-            page = first_page(self.wish, page, self.topic, rng)
+            page = first_page(self.wish, page, ANYTHING, rng)
         self._say(1, "", page, "luck" if is_lucky else "guess", is_last=is_last)
         for draft in range(2, MAX_TURNS + 1):
             if is_last:
@@ -192,11 +193,11 @@ class _Making:
             told, said = told[:1], said[:1]
         edits: list[Edit] = []
         for difference, words in zip(told, said, strict=True):
-            edit = follow(page, difference, words, self.topic, rng)
+            edit = follow(page, difference, words, ANYTHING, rng)
             edits.append(edit)
             page = edit.page
         if rng.random() < self.style.slip:
-            page = mutated(page, self.topic, rng)
+            page = mutated(page, ANYTHING, rng)
         basis: Basis = "guess" if any(edit.is_guess for edit in edits) else "told"
         self._say(draft, noted(edits), page, basis, is_last=is_last)
         return page

@@ -25,7 +25,7 @@ from transformers import PreTrainedTokenizerFast
 from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, Value, is_dark
 from sweet.tasks.mini_topics import topics
 from sweet.types import ANSWER_MARK
-from trainer.pretraining.page_demonstrations import PATIENT, demonstrate, random_task
+from trainer.pretraining.page_demonstrations import ANYTHING, PATIENT, demonstrate, random_task
 from trainer.pretraining.page_edits import END, TOP
 from trainer.pretraining.tokenizer import SPECIAL, for_dialogues
 
@@ -276,7 +276,7 @@ def _word_counts() -> Counter[str]:
     """How often words occur: those of the topics at least twice."""
     rng = random.Random(0)
     texts = [ANSWER_MARK] * 2
-    for topic in topics():
+    for topic in (*topics(), ANYTHING):
         words = topic.words
         pools = (topic.nouns, topic.things, *(getattr(words, f.name) for f in fields(words)))
         said = " ".join(text for pool in pools for text in pool)

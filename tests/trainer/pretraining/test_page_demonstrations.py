@@ -12,6 +12,7 @@ from sweet.tasks.mini_topics import held_out_topics, topics
 from sweet.tasks.page_differences import What, differences
 from sweet.types import MAX_TURNS
 from trainer.pretraining.page_demonstrations import (
+    ANYTHING,
     HASTY,
     MEDIUM,
     PATIENT,
@@ -66,19 +67,17 @@ def texts_on(page):
             yield from value
 
 
-def test_a_guessed_first_page_says_what_the_wish_names_or_what_any_business_might_say():
-    shared = topics()[0].words
-    anybody = {*shared.links, *shared.points, *shared.fields, *shared.buttons, *shared.footers}
-    named = 0
-    for _, task, made in MADE:
-        if made.bases[0] != "guess":
-            continue
-        wish = made.messages[0].content
-        topic = task.topic.name if task.topic.name in wish.lower() else "page"
-        for text in texts_on(pages_of(made)[0]):
-            assert text in anybody or text in wish or topic in text, (wish, text)
-            named += task.topic.name in text
-    assert named > 20
+def test_a_guessed_first_page_says_what_the_wish_says_or_what_any_business_might_say():
+    words = ANYTHING.words
+    anything = {*words.links, *words.points, *words.fields, *words.buttons, *words.footers}
+    anything |= {*words.slogans, *(f"{name} Company" for name in words.names)}
+    told = 0
+    for _, _, made in MADE:
+        if made.bases[0] == "guess":
+            for text in texts_on(pages_of(made)[0]):
+                assert text in anything or text in made.messages[0].content
+                told += text not in anything
+    assert told > 10
 
 
 def test_half_of_the_first_pages_are_nearly_the_one_that_is_wanted():
