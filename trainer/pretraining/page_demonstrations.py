@@ -76,14 +76,16 @@ def _anything() -> Topic:
     words = topics()[0].words
     slogans = tuple(slogan.replace("{thing}", "service") for slogan in words.slogans)
     slogans = tuple(slogan[0].upper() + slogan[1:] for slogan in slogans)
-    return Topic("anything", ("Company",), words.points, replace(words, slogans=slogans))
+    things = ("Offers", "Events", "Gallery", "Reviews", "Ideas", "Guides")
+    return Topic("anything", ("Company",), things, replace(words, slogans=slogans))
 
 
 ANYTHING = _anything()
 """What any business might say: an agent that is told no texts writes these.
 
 What each topic shows, and even to name the topic, was not learned in thousands of steps: after "Try
-our" came any token, markup too, and one first page of four broke off.
+our" came any token, markup too, and one first page of four broke off. Things and points differ:
+a text that stood on the page before is followed by what followed it there.
 """
 
 

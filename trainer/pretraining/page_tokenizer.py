@@ -15,16 +15,19 @@ import random
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from sweet.tasks import page_phrases
 from sweet.tasks.mini_pages import CLASSES, COLORS, HEAD, HUES, Kind, Value, is_dark
 from sweet.tasks.mini_topics import topics
+from sweet.tasks.page_phrases import Phrases
 from sweet.types import ANSWER_MARK
+from trainer.pretraining import page_people
 from trainer.pretraining.page_demonstrations import ANYTHING, PATIENT, demonstrate, random_task
 from trainer.pretraining.page_edits import END, TOP
 from trainer.pretraining.tokenizer import SPECIAL, for_dialogues
@@ -95,6 +98,8 @@ _OPENING = ('"', "'", "(")
 _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
 _BACK = "⎴"  # while a text is made ready, before a section whose end is to stand there
+_WORD = re.compile("[A-Za-z]+")
+OFTEN = 4  # of 200 dialogues: the words of wishes, and no slips
 _WORD_END = r'(?=[ "]|$)'
 _SPOKEN = (Kind.COLOR, Kind.ALIGN, Kind.SIZE, Kind.COLUMNS)  # whose classes are tokens of speech
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
@@ -265,24 +270,45 @@ def _vocabulary() -> list[str]:
     pieces += [*pairs, *(a + b for a in vowels for b in vowels)]
     names = [*_MARKUP, *_values(), *_colors(), *_OPENING, _JOINT, *_SIGNS]
     numbers = [str(n) for n in range(10, 100)]
-    words = [w for w, n in _word_counts().items() if n >= 2 and len(w) > 1]
+    words = [word for word in _known_words() if len(word) > 1]
     capital = [pair.capitalize() for pair in pairs]
     tokens = [*SPECIAL, *names, *pieces, *(f"##{p}" for p in pieces), *capital, *numbers, *words]
     return list(dict.fromkeys(tokens))
 
 
 @cache
-def _word_counts() -> Counter[str]:
-    """How often words occur: those of the topics at least twice."""
-    rng = random.Random(0)
-    texts = [ANSWER_MARK] * 2
+def _known_words() -> tuple[str, ...]:
+    """Words of the topics, of what people are made to say, and what is said often besides."""
+    texts = [ANSWER_MARK]
     for topic in (*topics(), ANYTHING):
         words = topic.words
         pools = (topic.nouns, topic.things, *(getattr(words, f.name) for f in fields(words)))
         said = " ".join(text for pool in pools for text in pool)
-        texts += [said, said, said.lower(), said.lower(), topic.name, topic.name.capitalize()]
-    for _ in range(1000):
+        texts += [said, said.lower(), topic.name, topic.name.capitalize()]
+    tables = [
+        table
+        for module in (page_phrases, page_people)
+        for name, table in vars(module).items()
+        if name.isupper()
+    ]
+    for text in _texts([*tables, [list(classes) for classes in CLASSES.values()]]):
+        phrase = re.sub(r"\{\w+\}", " ", text).strip()
+        texts += [phrase, phrase.capitalize()]
+    rng, besides = random.Random(0), Counter[str]()
+    for _ in range(200):
         made = demonstrate(random_task(rng, made_up=0.0), PATIENT, rng)
-        texts += [m.content for m in made.messages if m.role == "user"]
-        texts.append(re.sub(r"\n<html.*", "", made.messages[1].content))
-    return Counter(word for text in texts for word in re.findall(r"[A-Za-z]+", text))
+        said = " ".join(re.sub(r"\n<html.*", "", m.content) for m in made.messages)
+        besides.update(_WORD.findall(said))
+    texts += [word for word, count in besides.items() if count >= OFTEN]
+    return tuple(dict.fromkeys(word for text in texts for word in _WORD.findall(text)))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every phrase in a table that training hears."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Phrases):
+        yield from value.heard
+    elif isinstance(value, Mapping | Sequence):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)

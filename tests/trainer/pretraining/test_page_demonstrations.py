@@ -69,7 +69,14 @@ def texts_on(page):
 
 def test_a_guessed_first_page_says_what_the_wish_says_or_what_any_business_might_say():
     words = ANYTHING.words
-    anything = {*words.links, *words.points, *words.fields, *words.buttons, *words.footers}
+    anything = {
+        *ANYTHING.things,
+        *words.links,
+        *words.points,
+        *words.fields,
+        *words.buttons,
+        *words.footers,
+    }
     anything |= {*words.slogans, *(f"{name} Company" for name in words.names)}
     told = 0
     for _, _, made in MADE:

@@ -223,3 +223,12 @@ def test_words_of_the_held_out_topics_are_spelt(tokenizer):
         assert tokenizer.unk_token_id not in ids_of(tokenizer, row.task.description)
     made_up = [made_up_text(random.Random(i)) for i in range(200)]
     assert all(tokenizer.unk_token_id not in ids_of(tokenizer, text) for text in made_up)
+
+
+def test_what_people_are_made_to_say_has_words_and_a_slip_is_spelt(tokenizer):
+    words = "forget cut hide include Insert discard eighth bottom forest".split()
+    lengths = {word: len(ids_of(tokenizer, word)) for word in words}
+    assert lengths.pop("forest") > 1
+    assert set(lengths.values()) == {1}
+    for slip in ("haeder", "foter", "yellw", "plese"):
+        assert len(ids_of(tokenizer, slip)) > 1
