@@ -29,7 +29,8 @@ ATTACK = (
     '"><svg onload=window.hit=1> <iframe src="http://evil.example"></iframe> '
     "{{constructor}} ${window.hit=1} </textarea><b>bold</b>"
 )
-expect.set_options(timeout=30_000)
+PATIENCE_MS = 60_000  # twenty browsers of another test may share the two cores
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def talk(handler: Handler, body: dict[str, Any]) -> None:
@@ -158,6 +159,7 @@ class Visitor:
         viewport = {"width": width, "height": 900}
         self.context = browser.new_context(viewport=viewport, **options)  # type: ignore[arg-type]
         self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
         self.address = address
         self.wrong: list[str] = []
         self.page.on("request", self._note_request)
