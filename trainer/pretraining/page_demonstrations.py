@@ -74,8 +74,10 @@ class Demonstration:
 
 def _anything() -> Topic:
     words = topics()[0].words
-    slogans = tuple(slogan.replace("{thing}", "service") for slogan in words.slogans)
-    slogans = tuple(slogan[0].upper() + slogan[1:] for slogan in slogans)
+    slogans = tuple(
+        slogan.format(thing="Service" if slogan.startswith("{") else "service")
+        for slogan in words.slogans
+    )
     things = ("Offers", "Events", "Gallery", "Reviews", "Ideas", "Guides")
     return Topic("anything", ("Company",), things, replace(words, slogans=slogans))
 

@@ -99,7 +99,7 @@ _JOINT = "⟦+⟧"  # no space here, though words are apart: "header:blue"
 _SPACE = "⎵"  # in a color of two words: "dark⎵blue"
 _BACK = "⎴"  # while a text is made ready, before a section whose end is to stand there
 _WORD = re.compile("[A-Za-z]+")
-OFTEN = 4  # of 200 dialogues: the words of wishes, and no slips
+_OFTEN = 4  # times in 200 dialogues
 _WORD_END = r'(?=[ "]|$)'
 _SPOKEN = (Kind.COLOR, Kind.ALIGN, Kind.SIZE, Kind.COLUMNS)  # whose classes are tokens of speech
 _ENTITIES = ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;")
@@ -285,6 +285,14 @@ def _known_words() -> tuple[str, ...]:
         pools = (topic.nouns, topic.things, *(getattr(words, f.name) for f in fields(words)))
         said = " ".join(text for pool in pools for text in pool)
         texts += [said, said.lower(), topic.name, topic.name.capitalize()]
+    for phrase in _phrases():
+        texts += [phrase, phrase.capitalize()]
+    texts += _often_said()
+    return tuple(dict.fromkeys(word for text in texts for word in _WORD.findall(text)))
+
+
+def _phrases() -> Iterator[str]:
+    """What people are made to say, without its slots, and the values of details by name."""
     tables = [
         table
         for module in (page_phrases, page_people)
@@ -292,15 +300,17 @@ def _known_words() -> tuple[str, ...]:
         if name.isupper()
     ]
     for text in _texts([*tables, [list(classes) for classes in CLASSES.values()]]):
-        phrase = re.sub(r"\{\w+\}", " ", text).strip()
-        texts += [phrase, phrase.capitalize()]
-    rng, besides = random.Random(0), Counter[str]()
+        yield re.sub(r"\{\w+\}", " ", text).strip()
+
+
+def _often_said() -> list[str]:
+    """Words that come again and again in dialogues: those of wishes and notes, and no slips."""
+    rng, counts = random.Random(0), Counter[str]()
     for _ in range(200):
         made = demonstrate(random_task(rng, made_up=0.0), PATIENT, rng)
         said = " ".join(re.sub(r"\n<html.*", "", m.content) for m in made.messages)
-        besides.update(_WORD.findall(said))
-    texts += [word for word, count in besides.items() if count >= OFTEN]
-    return tuple(dict.fromkeys(word for text in texts for word in _WORD.findall(text)))
+        counts.update(_WORD.findall(said))
+    return [word for word, count in counts.items() if count >= _OFTEN]
 
 
 def _texts(value: object) -> Iterator[str]:

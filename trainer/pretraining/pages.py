@@ -78,7 +78,7 @@ def _weights(
     for (start, end), basis in zip(_spans(trained), bases, strict=True):
         at = ids.index(page_token, start)
         answer = ids.index(mark, start, at) - 1 if mark in ids[start:at] else at
-        weights[start:answer] = [CHANGED * (basis in ("told", "guess"))] * (answer - start)
+        weights[start:answer] = [CHANGED * (basis != "luck")] * (answer - start)
         weights[answer : at + 1] = [KEPT * decides] * (at + 1 - answer)
         page = ids[at + 1 : end]
         weights[at + 1 : end] = _page_weights(page, before, basis)
@@ -90,7 +90,7 @@ def _page_weights(page: list[int], before: list[int], basis: Basis) -> list[floa
     """Weights of a page's tokens, by what stood on the page before."""
     if basis == "luck":
         return [0.0] * len(page)
-    weights = [CHANGED if basis == "told" else GUESSED] * len(page)
+    weights = [GUESSED if basis == "guess" else CHANGED] * len(page)
     for match in SequenceMatcher(None, before, page, autojunk=False).get_matching_blocks():
         weights[match.b : match.b + match.size] = [KEPT] * match.size
     return weights
