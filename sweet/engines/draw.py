@@ -11,8 +11,8 @@ Tensor = Any
 NUCLEUS = 64  # tokens looked at first; sorting the whole vocabulary takes a sixth of a step
 
 
-def draw(logits: Tensor, rows: list[Row]) -> None:
-    """Push each row's next token. `logits` (rows, vocabulary).
+def draw(logits: Tensor, strands: list[list[Row]]) -> None:
+    """Push each row's next token. `logits` (strands, vocabulary): the rows of one share them.
 
     A token is found by one uniform number in the cumulated probabilities, in the vocabulary's
     order: rounding differences between batches can only matter at a boundary.
@@ -21,32 +21,33 @@ def draw(logits: Tensor, rows: list[Row]) -> None:
         logits = logits.cpu()
     logits = logits.double()
     best, greedy = logits.max(dim=-1)
-    broken = (~best.isfinite()).tolist()
-    chosen = greedy.tolist()
-    sampled = [i for i, row in enumerate(rows) if row.request.sampling.temperature > 0]
-    if sampled:
-        some = logits[sampled] - best[sampled].unsqueeze(1)
-        tokens = _sample(some, [rows[i] for i in sampled])
-        for i, token in zip(sampled, tokens, strict=True):
-            chosen[i] = token
-    for row, token, bad in zip(rows, chosen, broken, strict=True):
-        if bad:
+    broken, chosen = (~best.isfinite()).tolist(), greedy.tolist()
+    rows = [(at, row) for at, strand in enumerate(strands) for row in strand]
+    sampled = [(at, row) for at, row in rows if row.request.sampling.temperature > 0]
+    tokens = _sample(logits - best.unsqueeze(1), sampled) if sampled else {}
+    for at, row in rows:
+        if broken[at]:
             row.fail(PolicyError("The model gave no usable probabilities (NaN or infinity)."))
         else:
-            row.push(token)
+            row.push(tokens.get(row, chosen[at]))
 
 
-def _sample(logits: Tensor, rows: list[Row]) -> list[int]:
-    """Tokens for rows of temperature above 0. The largest logit of each row is 0."""
-    settings = [row.request.sampling for row in rows]
-    temperature = logits.new_tensor([s.temperature for s in settings]).unsqueeze(1)
-    weights = (logits / temperature).exp()
-    if any(s.top_p < 1 for s in settings):
-        weights = _nucleus(weights, logits.new_tensor([s.top_p for s in settings]).unsqueeze(1))
-    cumulated = weights.cumsum(dim=-1)
-    dice = logits.new_tensor([row.uniform() for row in rows]).unsqueeze(1)
-    passed = cumulated <= dice * cumulated[:, -1:]
-    return passed.sum(dim=-1).clamp(max=logits.shape[1] - 1).tolist()
+def _sample(logits: Tensor, rows: list[tuple[int, Row]]) -> dict[Row, int]:
+    """Tokens for rows of temperature above 0, each with its place in `logits` (largest: 0)."""
+    asked = [(at, row.request.sampling) for at, row in rows]
+    kinds = {
+        kind: n
+        for n, kind in enumerate(dict.fromkeys((at, s.temperature, s.top_p) for at, s in asked))
+    }
+    places, temperatures, top_ps = (list(column) for column in zip(*kinds, strict=True))
+    weights = (logits[places] / logits.new_tensor(temperatures).unsqueeze(1)).exp()
+    if min(top_ps) < 1:
+        weights = _nucleus(weights, logits.new_tensor(top_ps).unsqueeze(1))
+    cumulated = weights.cumsum(dim=-1)[[kinds[at, s.temperature, s.top_p] for at, s in asked]]
+    dice = logits.new_tensor([row.uniform() for _, row in rows]).unsqueeze(1)
+    passed = (cumulated <= dice * cumulated[:, -1:]).sum(dim=-1)
+    tokens = passed.clamp(max=logits.shape[1] - 1).tolist()
+    return {row: token for (_, row), token in zip(rows, tokens, strict=True)}
 
 
 def _nucleus(weights: Tensor, top_p: Tensor) -> Tensor:

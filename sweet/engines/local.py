@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from sweet.engines.adapters import AdapterKey, Adapters, find_adapter
 from sweet.engines.draw import draw
-from sweet.engines.generation import OutOfMemory, Request, Row, check_sampling
+from sweet.engines.generation import OutOfMemory, Request, Row, check_sampling, out_of_memory
+from sweet.engines.loading import device_name, end_ids, load
 from sweet.engines.slots import PrefixStore, Slots
 from sweet.engines.worker import Worker
-from sweet.errors import PolicyError, boundary
+from sweet.errors import PolicyError
 from sweet.types import Completion, Message, OnText, Sampling
 
 PREFILL_TOKENS = 2048  # of one forward pass; more saves no time on CPU and costs memory
@@ -104,13 +105,13 @@ class _Model:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         import torch
 
-        self.device = torch.device(_device(device))
-        self.tokenizer, self.network = _load(name, self.device, dtype)
+        self.device = torch.device(device_name(device))
+        self.tokenizer, self.network = load(name, self.device, dtype)
         if self.device.type == "cpu" and self.network.num_parameters() < SMALL_PARAMETERS:
             torch.set_num_threads(1)  # holds for this thread alone
         config = self.network.config.get_text_config()
         self.context_tokens = getattr(config, "max_position_embeddings", None) or 2**31
-        self.end_ids = _end_ids(self.network, self.tokenizer)
+        self.end_ids = end_ids(self.network, self.tokenizer)
         accepted = inspect.signature(self.network.forward).parameters
         self.takes_positions = "position_ids" in accepted
         self.takes_logits_to_keep = "logits_to_keep" in accepted
@@ -180,25 +181,40 @@ class _Model:
 
 
 class _Batch:
-    """The rows decoded together under one adapter."""
+    """The rows decoded together under one adapter.
+
+    Rows that have said the same so far are one strand: they are computed once, in one slot, and
+    part when their dice say different tokens. Sixteen candidates of a turn begin as one.
+    """
 
     def __init__(self, model: _Model, adapter: AdapterKey | None) -> None:
-        self.rows: list[Row] = []
+        self._strands: list[list[Row]] = []  # one a slot
         self._model = model
         self._adapter = adapter
         self._slots = Slots()
         self._cache = _slot_cache(self._slots)
         self._known = PrefixStore(model.prefix_cache_bytes)
 
+    @property
+    def rows(self) -> list[Row]:
+        """All rows."""
+        return [row for strand in self._strands for row in strand]
+
+    @property
+    def computed(self) -> int:
+        """How many rows the model computes for them."""
+        return len(self._strands)
+
     def join(self, rows: list[Row]) -> None:
         """Read the prompts of new rows and draw their first tokens."""
+        strands = _grouped(rows, lambda row: tuple(row.ids))
         # Rows whose beginning is known have little to read: apart from those that read it all.
-        work = [(row, *self._known.longest(row.ids[:-1])) for row in rows]
-        work.sort(key=lambda item: len(item[0].ids) - item[1])
+        work = [(strand, *self._known.longest(strand[0].ids[:-1])) for strand in strands]
+        work.sort(key=lambda item: len(item[0][0].ids) - item[1])
         while work:
             some = work[:1]
             for item in work[1:]:
-                if (len(item[0].ids) - item[1]) * (len(some) + 1) > PREFILL_TOKENS:
+                if (len(item[0][0].ids) - item[1]) * (len(some) + 1) > PREFILL_TOKENS:
                     break
                 some.append(item)
             self._prefill(some)
@@ -206,43 +222,55 @@ class _Batch:
 
     def step(self) -> None:
         """One more token for every row."""
-        with _out_of_memory(len(self.rows)), _inference():
+        with out_of_memory(len(self._strands)), _inference():
+            self._part()
             self._slots.advance()
             try:
-                self._forward(0, [row.out_ids[-1:] for row in self.rows])
+                self._forward(0, [strand[0].out_ids[-1:] for strand in self._strands])
             except BaseException:
                 self._slots.end -= 1
                 raise
 
     def leave(self, row: Row) -> None:
         """Take a row out; what it has read stays known."""
-        at = self.rows.index(row)
+        at = next(at for at, strand in enumerate(self._strands) if row in strand)
+        read = row.ids[: self._slots.end - self._slots.starts[at]]
         with _inference():
-            with suppress(OutOfMemory), _out_of_memory(1):
-                read = self._slots.end - self._slots.starts[at]
-                self._known.put(row.ids[:read], self._slots.saved(at))
-            self._slots.drop(at)
-        self.rows[at] = self.rows[-1]
-        self.rows.pop()
+            if not self._known.has(read):
+                with suppress(OutOfMemory), out_of_memory(1):
+                    self._known.put(read, self._slots.saved(at))
+            self._strands[at].remove(row)
+            if not self._strands[at]:
+                self._slots.drop(at)
+                self._strands[at] = self._strands[-1]
+                self._strands.pop()
 
-    def _prefill(self, work: list[tuple[Row, int, Any]]) -> None:
-        first = len(self.rows)
-        lengths = [len(row.ids) for row, _, _ in work]
+    def _part(self) -> None:
+        """A slot of its own for whatever was said last in a strand."""
+        for at, strand in enumerate(list(self._strands)):
+            for other in _grouped(strand, lambda row: row.out_ids[-1])[1:]:
+                self._slots.copy(at)
+                self._strands[at] = [row for row in self._strands[at] if row not in other]
+                self._strands.append(other)
+
+    def _prefill(self, work: list[tuple[list[Row], int, Any]]) -> None:
+        first = len(self._strands)
+        lengths = [len(strand[0].ids) for strand, _, _ in work]
         queries = max(n - known for n, (_, known, _) in zip(lengths, work, strict=True))
         try:
-            with _out_of_memory(len(work)), _inference():
+            with out_of_memory(len(work)), _inference():
                 self._slots.add(lengths)
                 for at, (n, (_, known, saved)) in enumerate(zip(lengths, work, strict=True), first):
                     if known and n > queries:
                         self._slots.fill(at, saved, n - queries)
-                self.rows += [row for row, _, _ in work]
-                self._forward(first, [row.ids[-queries:] for row in self.rows[first:]])
+                self._strands += [strand for strand, _, _ in work]
+                self._forward(first, [strand[0].ids[-queries:] for strand, _, _ in work])
         except BaseException:
-            del self.rows[first:], self._slots.starts[first:]
+            del self._strands[first:], self._slots.starts[first:]
             raise
 
     def _forward(self, first: int, new_ids: list[list[int]]) -> None:
-        """Read the newest tokens of the rows from `first` on, and draw the next ones."""
+        """Read the newest tokens of the strands from `first` on, and draw the next ones."""
         import torch
 
         model, slots = self._model, self._slots
@@ -263,7 +291,7 @@ class _Batch:
             use_cache=True,
             **inputs,
         )
-        draw(out.logits[:, -1], self.rows[first:])
+        draw(out.logits[:, -1], self._strands[first:])
 
 
 class _Single:
@@ -273,6 +301,11 @@ class _Single:
         self.rows: list[Row] = []
         self._model = model
         self._adapter = adapter
+
+    @property
+    def computed(self) -> int:
+        """How many rows the model computes for them."""
+        return len(self.rows)
 
     def join(self, rows: list[Row]) -> None:
         """Take a row; it is written at the next step."""
@@ -286,7 +319,7 @@ class _Single:
         model.adapters.use(self._adapter)
 
         def pick(_ids: Any, scores: Any) -> Any:
-            draw(scores, [row])
+            draw(scores, [[row]])
             only = torch.full_like(scores, -torch.inf)
             only[0, row.out_ids[-1] if row.out_ids else 0] = 0
             return only
@@ -295,7 +328,7 @@ class _Single:
             return torch.full((len(ids),), row.gone, device=ids.device)
 
         ids = torch.tensor([row.ids], device=model.device)
-        with _out_of_memory(1):
+        with out_of_memory(1):
             model.network.generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
@@ -308,6 +341,14 @@ class _Single:
     def leave(self, row: Row) -> None:
         """Take the row out."""
         self.rows.remove(row)
+
+
+def _grouped(rows: list[Row], key: Callable[[Row], Hashable]) -> list[list[Row]]:
+    """The rows of each key together, in the order in which the keys came."""
+    groups: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.values())
 
 
 def _slot_cache(slots: Slots) -> Any:
@@ -326,76 +367,7 @@ def _slot_cache(slots: Slots) -> Any:
     return Cache(layer_class_to_replicate=SlotLayer)
 
 
-def _load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
-    """Tokenizer and network. Raises: PolicyError saying what is missing and what to do."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    is_folder = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
-    path = Path(name).expanduser()
-    if is_folder and not (path / "config.json").is_file():
-        what = "has no config.json" if path.is_dir() else "does not exist"
-        raise PolicyError(
-            f"The model folder {name} {what}; it must be a folder as transformers' "
-            "save_pretrained writes it."
-        )
-    source = str(path) if path.is_dir() else str(name)
-    (logging.disable_progress_bar if path.is_dir() else logging.enable_progress_bar)()
-    kind = dtype if dtype != "auto" else ("float32" if device.type == "cpu" else "auto")
-    with boundary(PolicyError, f"The model {name} could not be loaded"), _out_of_memory(1):
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype=kind if kind == "auto" else getattr(torch, kind),
-            output_loading_info=True,
-        )
-    network, report = loaded
-    with boundary(PolicyError, f"The model {name} could not be put on {device}"), _out_of_memory(1):
-        network = network.to(device).eval()
-    if report["missing_keys"]:
-        some = ", ".join(sorted(report["missing_keys"])[:3])
-        raise PolicyError(
-            f"The model {name} lacks {len(report['missing_keys'])} of its weights ({some}, …); "
-            "fetch its files again."
-        )
-    return tokenizer, network
-
-
-def _device(device: str) -> str:
-    import torch
-
-    if device != "auto":
-        return device
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def _end_ids(network: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end a message."""
-    ids = network.generation_config.eos_token_id
-    listed = ids if isinstance(ids, list) else [ids]
-    return frozenset(i for i in [*listed, tokenizer.eos_token_id] if i is not None)
-
-
 def _inference() -> Any:
     import torch
 
     return torch.inference_mode()
-
-
-@contextmanager
-def _out_of_memory(rows: int) -> Iterator[None]:
-    """Name an exhausted memory as such: the scheduler then tries fewer rows."""
-    import torch
-
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as e:
-        if isinstance(e, RuntimeError) and "memory" not in str(e):
-            raise
-        raise OutOfMemory(
-            f"There was not enough memory for {rows} requests at once. Choose a smaller model, "
-            f"a shorter context, or fewer at a time. ({str(e).splitlines()[0]})"
-        ) from e

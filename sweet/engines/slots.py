@@ -87,6 +87,15 @@ class Slots:
             (k[row, :, seen].clone(), v[row, :, seen].clone()) for k, v in self.buffers.values()
         ]
 
+    def copy(self, row: int) -> None:
+        """A new last slot that has read what `row` has."""
+        self._reserve(len(self) + 1, 0)
+        seen = slice(self.starts[row], self.end)
+        for keys, values in self.buffers.values():
+            keys[len(self), :, seen] = keys[row, :, seen]
+            values[len(self), :, seen] = values[row, :, seen]
+        self.starts.append(self.starts[row])
+
     def drop(self, row: int) -> None:
         """Free a slot; the last row moves into it."""
         last = len(self) - 1
@@ -140,6 +149,10 @@ class PrefixStore:
         self._bytes += _size_bytes(saved)
         while self._bytes > self._max_bytes:
             self._forget(next(iter(self._entries)))
+
+    def has(self, ids: list[int]) -> bool:
+        """Whether a row that had read just `ids` is kept."""
+        return array("q", ids).tobytes() in self._entries
 
     def longest(self, ids: list[int]) -> tuple[int, KeysValues]:
         """How many of the first tokens are known, and an entry that begins with them."""

@@ -12,13 +12,20 @@ from sweet.engines.generation import OutOfMemory, Request, Row
 from sweet.errors import PolicyError, boundary
 
 TOGETHER = 8  # a full batch takes new rows by eighths: reading one costs as much as reading four
+TWIN = 0.25  # a row that begins as another one, in rows: of 16 candidates some 5 come to differ
 STEPS_BEFORE_SWITCH = 8  # switching adapters costs about as much as a step of a small model
 
 
 class Batch(Protocol):
     """Rows that are decoded together, under one adapter."""
 
-    rows: list[Row]
+    @property
+    def rows(self) -> list[Row]:
+        """All rows."""
+
+    @property
+    def computed(self) -> int:
+        """How many rows the model computes for them: those that said the same are one."""
 
     def join(self, rows: list[Row]) -> None:
         """Read the prompts of new rows and draw their first tokens."""
@@ -141,16 +148,19 @@ class Worker:
 
     def _admit(self) -> None:
         """Let waiting rows join, oldest first, those of one adapter together."""
-        running = sum(len(b.rows) for b in self._batches.values())
+        running = self._running()
         free = self._max_rows - running
         if running and free < self._max_rows // TOGETHER:
             return
         joining: dict[Hashable, list[Row]] = {}
+        beginnings: set[Hashable] = set()
         while self._waiting and free > 0:
             row = self._waiting.popleft()
             if not row.gone:
                 joining.setdefault(row.adapter, []).append(row)
-                free -= 1
+                beginning = row.adapter, tuple(row.ids)
+                free -= TWIN if beginning in beginnings else 1
+                beginnings.add(beginning)
         for adapter, rows in joining.items():
             active = {a for a, b in self._batches.items() if b.rows} | set(joining)
             try:
@@ -190,15 +200,20 @@ class Worker:
         self._sweep(batch)
 
     def _make_room(self, batch: Batch, rows: list[Row], error: OutOfMemory) -> None:
-        """Send rows back to wait for others to end; a row that was alone fails."""
+        """Send rows back to wait for others to end; what was alone fails, with its twins."""
         for row in [r for r in rows if r in batch.rows]:
             batch.leave(row)
-        running = sum(len(b.rows) for b in self._batches.values())
-        if not running and len(rows) == 1:
+        running, different = self._running(), len({tuple(row.ids) for row in rows})
+        if not running and different == 1:
             _fail(rows, error)
             return
-        self._max_rows = max(1, running, len(rows) // 2)
+        self._max_rows = max(1, int(running), different // 2)
         self._waiting.extendleft(reversed(rows))
+
+    def _running(self) -> float:
+        """How full the batches are, in rows."""
+        batches = self._batches.values()
+        return sum(b.computed + TWIN * (len(b.rows) - b.computed) for b in batches)
 
     def _sweep(self, batch: Batch) -> None:
         for row in [r for r in batch.rows if r.gone]:

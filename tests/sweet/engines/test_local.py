@@ -60,6 +60,29 @@ def test_other_architectures_say_what_plain_generate_says(name: str, tmp_path: P
     engine.close()
 
 
+def test_rows_that_say_the_same_are_computed_once_and_part_where_they_differ(
+    model_folder: Path,
+) -> None:
+    settings = [
+        *(sampling(seed=i, temperature=0.4, max_tokens=30) for i in range(12)),
+        *(sampling(seed=i, temperature=0.4, top_p=0.5, max_tokens=20) for i in range(4)),
+        *(sampling(seed=i, temperature=0, max_tokens=25) for i in range(4)),
+    ]
+    seen: list[int] = []
+    engine = LocalEngine(model_folder, device="cpu", max_batch=8)
+    tiny.watch_rows(engine, seen.append)
+    together = asyncio.run(ask_all(engine, [("hello", s) for s in settings]))
+    engine.close()
+    alone = LocalEngine(model_folder, device="cpu", prefix_cache_bytes=0)
+    for one, wanted in zip(together, settings, strict=True):
+        expected = asyncio.run(alone.complete(say("hello"), wanted))
+        assert (one.text, one.usage) == (expected.text, expected.usage)
+    alone.close()
+    assert seen[0] == 1
+    tokens = sum(c.usage.completion_tokens for c in together if c.usage)
+    assert len({c.text for c in together}) > 5 and sum(seen) < tokens
+
+
 def test_a_dialogue_goes_on_from_what_was_read_before(model_folder: Path) -> None:
     engine = LocalEngine(model_folder, device="cpu")
     dialogue = say("how much is it?")
@@ -284,6 +307,22 @@ def test_a_folder_without_a_model_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"has no config\.json"):
         ask(engine, "hello")
     engine.close()
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_the_same_request_many_times_in_little_memory_ends(most: int, model_folder: Path) -> None:
+    engine = LocalEngine(model_folder, device="cpu", max_batch=16)
+    tiny.limit_rows(engine, most)
+    requests = [("hello", sampling(seed=i, max_tokens=20)) for i in range(24)]
+    together = asyncio.run(ask_all(engine, requests))
+    engine.close()
+    if not most:
+        assert all("not enough memory" in str(failed) for failed in together)
+        return
+    calm = LocalEngine(model_folder, device="cpu")
+    expected = asyncio.run(ask_all(calm, requests))
+    calm.close()
+    assert [c.text for c in together] == [c.text for c in expected]
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 100, 5000])

@@ -128,21 +128,30 @@ def next_logits(folder: Path, text: str) -> torch.Tensor:
 
 def limit_rows(engine: LocalEngine, most: int) -> None:
     """An engine whose memory takes no more than `most` rows at once."""
+
+    def tight(rows: int) -> None:
+        if rows > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    watch_rows(engine, tight)
+
+
+def watch_rows(engine: LocalEngine, see: Callable[[int], None]) -> None:
+    """An engine that tells before each pass how many rows the model computes."""
     load = engine._worker._load
 
-    def load_tight() -> Any:
+    def load_watched() -> Any:
         model: Any = load()
         forward = model.network.forward
 
-        def tight(ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if len(ids) > most:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        def watched(ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            see(len(ids))
             return forward(ids, *args, **kwargs)
 
-        model.network.forward = tight
+        model.network.forward = watched
         return model
 
-    engine._worker._load = load_tight
+    engine._worker._load = load_watched
 
 
 def save_adapter(folder: Path, seed: int) -> Path:
