@@ -19,12 +19,11 @@ from safetensors.torch import load_file, save_file
 
 from sweet.engines import EMBEDDED_DIRS
 from sweet.errors import TrainingError, boundary
+from trainer.tree import default_pass_tokens
 
 START = "start"  # the parent's adapter, kept beside the trained one
 TRAINED = "default"
 HEAD_FILE = "value_head.safetensors"
-PASS_TOKENS = {"cpu": 2048}  # as in tree.py: on CPU more saves no time
-OTHER_PASS_TOKENS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Learner:
     @property
     def pass_tokens(self) -> int:
         """How many tokens a forward pass may have."""
-        return PASS_TOKENS.get(self.model.device.type, OTHER_PASS_TOKENS)
+        return default_pass_tokens(self.model)
 
     @property
     def weights(self) -> list[torch.nn.Parameter]:

@@ -26,12 +26,17 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from sweet.errors import TrainingError
 
 READ_TOKENS = 65_536  # of keys and values that the rows of one pass read, each row for itself
-# Tokens of branches in one forward pass. On CPU more saves no time and costs memory.
-PASS_TOKENS = {"cpu": 2048}
+# Tokens in one forward pass. On CPU more saves no time and costs memory.
+PASS_TOKENS = {"cpu": 1024}
 OTHER_PASS_TOKENS = 16_384
 # What a pass costs by itself, in tokens: padding up to that is better than another pass.
 PASS_COST = {"cpu": 32}
 OTHER_PASS_COST = 1024
+# Tokens of a turn's branches that share a row: they read the trunk's keys and values together.
+# More of them see too little of each other: that is computed, then masked.
+ROW_TOKENS = 256
+# The attentions that take a mask of their own for every token, which a shared row needs.
+MASKED_ATTENTION = ("sdpa", "eager")
 
 Loss = Callable[[Sequence[int], Sequence[torch.Tensor]], torch.Tensor]
 """The loss of some turns, from the indices of their branches and each one's log-probabilities."""
@@ -94,10 +99,10 @@ def _each_branch(
     """What `read` makes of every branch, in their order, a group of them a pass."""
     if not tree.branches:
         return []
-    pass_tokens = pass_tokens or _default_pass_tokens(model)
+    pass_tokens = pass_tokens or default_pass_tokens(model)
     trunk = _Trunk.read(model, tree)
     found: dict[int, torch.Tensor] = {}
-    for group in _groups(tree, pass_tokens):
+    for group in _groups(tree, pass_tokens, _row_tokens(model, pass_tokens)):
         found |= read(trunk, model, tree, group, pass_tokens)
     return [found[i] for i in range(len(tree.branches))]
 
@@ -113,13 +118,13 @@ def tree_backward(
     """
     if not tree.branches:
         return 0.0
-    pass_tokens = pass_tokens or _default_pass_tokens(model)
+    pass_tokens = pass_tokens or default_pass_tokens(model)
     grown = _Trunk.read(model, tree)
     cut = grown.cut()
     total = 0.0
-    for group in _groups(tree, pass_tokens):
+    for group in _groups(tree, pass_tokens, _row_tokens(model, pass_tokens)):
         logps = cut.branch_logps(model, tree, group, pass_tokens)
-        part = loss(group, [logps[i] for i in group])
+        part = loss(list(logps), list(logps.values()))
         part.backward()
         total += float(part.detach())
     pairs = zip(grown.tensors(), cut.tensors(), strict=True)
@@ -178,62 +183,107 @@ class _Trunk:
         return [self.next_logps, *(tensor for layer in self.layers for tensor in layer)]
 
     def branch_logps(
-        self, model: Any, tree: EpisodeTree, group: Sequence[int], pass_tokens: int
+        self, model: Any, tree: EpisodeTree, group: Sequence[_Row], pass_tokens: int
     ) -> dict[int, torch.Tensor]:
         """Log-probabilities (T,) of the branches in `group`, by index."""
         found: dict[int, torch.Tensor] = {}
-        cost = PASS_COST.get(model.device.type, OTHER_PASS_COST)
-        for batch in _batches(tree, group, pass_tokens, cost):
-            firsts = [tree.branches[i] for i in batch]
-            rows = torch.tensor([self.row_of[p] for p, _ in firsts], device=model.device)
-            ids, _ = padded([list(ids) for _, ids in firsts], model.device)
-            logps = self.next_logps[rows, ids[:, 0]].unsqueeze(1)
-            if ids.shape[1] > 1:
-                rest = self._continued(model, [p for p, _ in firsts], ids)
-                logps = torch.cat([logps, rest], dim=1)
-            lengths = [len(ids) for _, ids in firsts]
-            found |= {i: logps[row, : lengths[row]] for row, i in enumerate(batch)}
+        for batch in _batches(group, pass_tokens, _pass_cost(model)):
+            packed = _Packed.of(tree, batch, model.device, ends=False)
+            firsts = [tree.branches[i] for i in packed.places]
+            rows = [self.row_of[position] for position, _ in firsts]
+            first = self.next_logps[rows, [ids[0] for _, ids in firsts]].unbind()
+            if not packed.ids.numel():
+                found |= {i: f.unsqueeze(0) for i, f in zip(packed.places, first, strict=True)}
+                continue
+            rest = picked_logps(self._continue(model, packed).logits, packed.targets)
+            found |= {
+                i: torch.cat([f.unsqueeze(0), rest[place]])
+                for (i, place), f in zip(packed.places.items(), first, strict=True)
+            }
         return found
 
     def branch_ends(
-        self, model: Any, tree: EpisodeTree, group: Sequence[int], pass_tokens: int
+        self, model: Any, tree: EpisodeTree, group: Sequence[_Row], pass_tokens: int
     ) -> dict[int, torch.Tensor]:
         """The last hidden state at the end of the branches in `group`, by index."""
         found: dict[int, torch.Tensor] = {}
-        cost = PASS_COST.get(model.device.type, OTHER_PASS_COST)
-        for batch in _batches(tree, group, pass_tokens, cost):
-            firsts = [tree.branches[i] for i in batch]
-            ids, _ = padded([list(ids) for _, ids in firsts], model.device)
+        for batch in _batches(group, pass_tokens, _pass_cost(model)):
+            packed = _Packed.of(tree, batch, model.device, ends=True)
             options = {"output_hidden_states": True, "logits_to_keep": 1}
-            out = self._continue(model, [p for p, _ in firsts], ids, **options)
-            hidden = out.hidden_states[-1]
-            found |= {i: hidden[row, len(tree.branches[i][1]) - 1] for row, i in enumerate(batch)}
+            hidden = self._continue(model, packed, **options).hidden_states[-1]
+            found |= {i: hidden[place][-1] for i, place in packed.places.items()}
         return found
 
-    def _continued(self, model: Any, positions: list[int], ids: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities (B, T-1) of all tokens but the first of each row."""
-        return picked_logps(self._continue(model, positions, ids[:, :-1]).logits, ids[:, 1:])
-
-    def _continue(
-        self, model: Any, positions: list[int], inputs: torch.Tensor, **options: Any
-    ) -> Any:
-        """What the model gives for rows (B, T) that go on from their own branching points."""
-        starts = torch.tensor(positions, device=inputs.device).unsqueeze(1)
-        past = max(positions)
+    def _continue(self, model: Any, packed: _Packed, **options: Any) -> Any:
+        """What the model gives for rows that go on from their own branching points."""
+        past = int(packed.starts.max())
         cache = Cache(layers=[_Shared(k[:, :, :past], v[:, :, :past]) for k, v in self.layers])
-        mask = None
-        if min(positions) < past:  # hide what comes after a row's own branching point
-            columns = torch.arange(past + inputs.shape[1], device=inputs.device)
-            mask = (columns < starts) | (columns >= past)
-        steps = torch.arange(inputs.shape[1], device=inputs.device)
         return model(
-            inputs,
-            attention_mask=mask,
-            position_ids=starts + steps,
+            packed.ids,
+            attention_mask=packed.mask(past, self.layers[0][0].dtype),
+            position_ids=packed.positions,
             past_key_values=cache,
             use_cache=True,
             **options,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Branches that leave the trunk at `past` and share a row of a batch, `tokens` together."""
+
+    past: int
+    branches: list[int]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A batch of rows, padded on the right: what goes into the model, and where to find it again.
+
+    All are (B, T) but for `starts`, (B, 1): where a row leaves the trunk. `owner` is the branch
+    that a token belongs to, -1 for padding; `targets` what follows it.
+    """
+
+    ids: torch.Tensor
+    targets: torch.Tensor
+    owner: torch.Tensor
+    positions: torch.Tensor
+    starts: torch.Tensor
+    places: dict[int, tuple[int, slice]]
+
+    @classmethod
+    def of(cls, tree: EpisodeTree, rows: Sequence[_Row], device: Any, *, ends: bool) -> _Packed:
+        """Those rows; with `ends` also each branch's last token, which predicts none of it."""
+        columns: list[list[tuple[int, int, int, int]]] = []
+        places: dict[int, tuple[int, slice]] = {}
+        for number, row in enumerate(rows):
+            columns.append([])
+            for i in row.branches:
+                ids = tree.branches[i][1]
+                inputs = len(ids) if ends else len(ids) - 1
+                place = slice(len(columns[-1]), len(columns[-1]) + inputs)
+                places[i] = number, place
+                following = [*ids[1:], 0]
+                columns[-1] += [(ids[t], following[t], i, row.past + t) for t in range(inputs)]
+        width = max(map(len, columns))
+        full = [[*column, *[(0, 0, -1, 0)] * (width - len(column))] for column in columns]
+        grid = torch.tensor(full, device=device).view(len(rows), width, 4)
+        starts = torch.tensor([[row.past] for row in rows], device=device)
+        return cls(*grid.unbind(-1), starts, places)
+
+    def mask(self, past: int, dtype: torch.dtype) -> torch.Tensor | None:
+        """What hides from a token the trunk after its branching point, and other branches."""
+        columns = torch.arange(past, device=self.ids.device)
+        trunk = columns < self.starts
+        if len(self.places) == len(self.ids):  # a branch a row: causal attention hides the rest
+            own = torch.ones_like(self.ids, dtype=torch.bool)
+            return None if trunk.all() else torch.cat([trunk, own], dim=1)
+        width = self.ids.shape[1]
+        own = (self.owner.unsqueeze(2) == self.owner.unsqueeze(1)).tril()
+        seen = torch.cat([trunk.unsqueeze(1).expand(-1, width, -1), own], dim=2).unsqueeze(1)
+        hidden = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+        return hidden.masked_fill(~seen, torch.finfo(dtype).min)
 
 
 class _Shared(DynamicLayer):
@@ -256,36 +306,46 @@ class _Shared(DynamicLayer):
         return torch.cat([keys, key_states], -2), torch.cat([values, value_states], -2)
 
 
-def _groups(tree: EpisodeTree, pass_tokens: int) -> Iterator[list[int]]:
-    """Branch indices of whole turns, together as many as fit into a pass; at least one turn."""
+def _groups(tree: EpisodeTree, pass_tokens: int, row_tokens: int) -> Iterator[list[_Row]]:
+    """Rows of whole turns, together as many as fit into a pass; at least one turn."""
 
     def position(index: int) -> int:
         return tree.branches[index][0]
 
-    group: list[int] = []
-    tokens = 0
+    group: list[_Row] = []
     for past, turn in groupby(sorted(range(len(tree.branches)), key=position), key=position):
-        members = list(turn)
-        more = sum(len(tree.branches[i][1]) for i in members)
-        read = (past + more // len(members)) * (len(group) + len(members))
-        if group and (tokens + more > pass_tokens or read > READ_TOKENS):
+        rows = _rows(tree, past, list(turn), row_tokens)
+        together = group + rows
+        read = (past + max(row.tokens for row in together)) * len(together)
+        if group and (sum(row.tokens for row in together) > pass_tokens or read > READ_TOKENS):
             yield group
-            group, tokens = [], 0
-        group += members
-        tokens += more
+            together = rows
+        group = together
     yield group
 
 
-def _batches(
-    tree: EpisodeTree, group: Sequence[int], pass_tokens: int, pass_cost: int
-) -> Iterator[list[int]]:
-    """The branches of a group, like lengths together: as few padded tokens and passes as can be."""
-    order = sorted(group, key=lambda index: len(tree.branches[index][1]))
-    lengths = [len(tree.branches[index][1]) for index in order]
-    past = max(tree.branches[index][0] for index in group)
+def _rows(tree: EpisodeTree, past: int, turn: Sequence[int], row_tokens: int) -> list[_Row]:
+    """A turn's branches in few rows of like length; only one branch may be over `row_tokens`."""
+    longest_first = sorted(turn, key=lambda i: -len(tree.branches[i][1]))
+    rows: list[_Row] = []
+    for number in range(1, len(turn) + 1):
+        rows = [_Row(past, [], 0)] * number
+        for i in longest_first:
+            at = min(range(number), key=lambda at: rows[at].tokens)
+            tokens = rows[at].tokens + len(tree.branches[i][1])
+            rows[at] = _Row(past, [*rows[at].branches, i], tokens)
+        if all(row.tokens <= row_tokens or len(row.branches) == 1 for row in rows):
+            break
+    return rows
+
+
+def _batches(group: Sequence[_Row], pass_tokens: int, pass_cost: int) -> Iterator[list[_Row]]:
+    """The rows of a group, like lengths together: as few padded tokens and passes as can be."""
+    order = sorted(group, key=lambda row: row.tokens)
+    past = max(row.past for row in group)
     # The cheapest way to cut order[:end], and where its last batch starts.
     costs, starts = [0], [0]
-    for end, wide in enumerate(lengths, start=1):
+    for end, wide in enumerate((row.tokens for row in order), start=1):
         rows = max(1, min(pass_tokens // wide, READ_TOKENS // (past + wide)))
         choices = range(max(0, end - rows), end)
         cost, start = min((costs[i] + (end - i) * wide + pass_cost, i) for i in choices)
@@ -311,8 +371,19 @@ def picked_logps(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return -losses.view_as(ids)
 
 
-def _default_pass_tokens(model: Any) -> int:
+def default_pass_tokens(model: Any) -> int:
+    """How many tokens a forward pass of a model may have, which follows from its device."""
     return PASS_TOKENS.get(model.device.type, OTHER_PASS_TOKENS)
+
+
+def _pass_cost(model: Any) -> int:
+    return PASS_COST.get(model.device.type, OTHER_PASS_COST)
+
+
+def _row_tokens(model: Any, pass_tokens: int) -> int:
+    """How long a shared row may be; 0 where the model's attention knows no mask for one."""
+    attention = model.config.get_text_config()._attn_implementation
+    return min(ROW_TOKENS, pass_tokens) if attention in MASKED_ATTENTION else 0
 
 
 def _check(model: Any, tree: EpisodeTree) -> None:

@@ -12,6 +12,8 @@ from tests.trainer.tiny import draw_ids, network
 from trainer.tree import (
     EpisodeTree,
     _batches,
+    _groups,
+    _rows,
     sequence_logps,
     tree_backward,
     tree_ends,
@@ -271,18 +273,48 @@ def test_a_window_that_is_switched_off_limits_nothing():
 
 def test_branches_of_like_length_share_a_pass_and_odd_ones_pad_no_other():
     branches = [(1, [0] * n) for n in (10, 200, 11, 10, 12, 190)]
-    tree = EpisodeTree([1, 2], branches)
-    found = sorted(sorted(b) for b in _batches(tree, range(6), 10_000, pass_cost=32))
-    assert found == [[0, 2, 3, 4], [1, 5]]
-    together = list(_batches(tree, range(6), 10_000, pass_cost=10_000))
-    assert sorted(together[0]) == list(range(6)) and len(together) == 1
+    rows = _rows(EpisodeTree([1, 2], branches), 1, range(6), row_tokens=0)
+
+    def batches(pass_cost: int) -> list[list[int]]:
+        found = _batches(rows, 10_000, pass_cost)
+        return sorted(sorted(i for row in batch for i in row.branches) for batch in found)
+
+    assert batches(pass_cost=32) == [[0, 2, 3, 4], [1, 5]]
+    assert batches(pass_cost=10_000) == [[0, 1, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize("pass_tokens", [1, 25, 60])
 def test_no_pass_is_larger_than_asked_but_for_single_branches(pass_tokens):
     tree = a_tree()
-    batches = list(_batches(tree, range(len(tree.branches)), pass_tokens, pass_cost=32))
-    assert sorted(i for b in batches for i in b) == list(range(len(tree.branches)))
-    for batch in batches:
-        width = max(len(tree.branches[i][1]) for i in batch)
-        assert len(batch) == 1 or width * len(batch) <= pass_tokens
+    groups = list(_groups(tree, pass_tokens, row_tokens=pass_tokens))
+    batches = [batch for group in groups for batch in _batches(group, pass_tokens, pass_cost=32)]
+    found = [[i for row in batch for i in row.branches] for batch in batches]
+    assert sorted(i for members in found for i in members) == list(range(len(tree.branches)))
+    for batch, members in zip(batches, found, strict=True):
+        width = max(row.tokens for row in batch)
+        assert len(members) == 1 or width * len(batch) <= pass_tokens
+
+
+def test_a_turns_branches_share_rows_of_like_length():
+    branches = [(1, [0] * n) for n in (60, 50, 40, 30, 20, 10, 300)]
+    rows = _rows(EpisodeTree([1, 2], branches), 1, range(7), row_tokens=110)
+    assert sorted(row.tokens for row in rows) == [100, 110, 300]
+    assert sorted(i for row in rows for i in row.branches) == list(range(7))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_branches_in_a_row_of_their_own_give_the_same(kind, monkeypatch):
+    model, tree = network(kind), a_tree()
+    shared = tree_logps(model, tree)
+    monkeypatch.setattr("trainer.tree.MASKED_ATTENTION", ())
+    for ours, alone in zip(shared, tree_logps(model, tree), strict=True):
+        torch.testing.assert_close(ours, alone, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_either_attention_hides_what_another_branch_says(attention):
+    model = network(attn_implementation=attention)
+    for ours, exact in zip(
+        tree_logps(model, a_tree()), separate_logps(model, a_tree()), strict=True
+    ):
+        torch.testing.assert_close(ours, exact, atol=1e-4, rtol=0)
