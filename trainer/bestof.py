@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from sweet.errors import ConfigError, PolicyError, TrainingError
 from sweet.parsing import parse_action
 from sweet.policy import EnginePolicy
@@ -42,6 +40,7 @@ from sweet.types import (
 from trainer.candidates import Candidate
 from trainer.critics import TurnCritic, ranking_critic
 from trainer.evaluate import figures
+from trainer.learner import use_threads
 from trainer.settings import Algorithm, RoundSettings
 from trainer.simulate import finished
 from trainer.workbench import rounds_folder, settings_of
@@ -130,7 +129,7 @@ def best_of(services: Services, plan: BestOfPlan, progress: Progress) -> dict[st
     settings, folder = _critic_settings(services, plan)
     policy = services.policy(plan.policy or settings.policy)
     critic = ranking_critic(services, settings, folder)
-    torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     rows = services.task_rows(plan.tasks)
     rows = random.Random(plan.seed).sample(rows, min(plan.n, len(rows)))
     todo = list(assignments(rows, len(rows), plan.seed))

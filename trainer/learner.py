@@ -26,6 +26,13 @@ TRAINED = "default"
 HEAD_FILE = "value_head.safetensors"
 
 
+def use_threads(number: int) -> None:
+    """Compute on so many CPU threads from now on, whatever an engine in this process takes."""
+    torch.set_num_threads(number)
+    # A thread takes its number when it is first asked for: till then another thread's is valid.
+    torch.get_num_threads()
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
     """A model to train, its tokenizer, and how to go back to where it started.

@@ -12,8 +12,6 @@ from __future__ import annotations
 from functools import partial
 from itertools import chain
 
-import torch
-
 from sweet.errors import SweetError
 from sweet.services import Services
 from sweet.store import Round
@@ -24,7 +22,7 @@ from trainer.critics import open_learner, parent_of, style_of, trained_critic
 from trainer.draws import draw_candidates
 from trainer.evaluate import compare, verdict
 from trainer.fit import FitSettings
-from trainer.learner import Learner
+from trainer.learner import Learner, use_threads
 from trainer.pairing import collected_pairs, pair_up
 from trainer.policy import PolicySettings, fit_policy
 from trainer.rank import rank
@@ -59,7 +57,7 @@ def run_round(
 
 
 def _run(bench: Workbench) -> Round:
-    torch.set_num_threads(bench.settings.threads)
+    use_threads(bench.settings.threads)
     stages = {
         "collect": collect,
         "pairs": pair_up,
