@@ -12,6 +12,7 @@ from typing import Any
 
 from sweet.errors import ConfigError, SweetError
 from sweet.types import TaskKind
+from trainer.allocator import keep_memory
 
 _ROUND = """A round: episodes of the log (and fresh ones, if asked) become a new policy version,
 which is served from now on if it beats its parent on validation tasks. A round that broke off goes
@@ -204,4 +205,5 @@ def _measure(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

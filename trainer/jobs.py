@@ -46,13 +46,6 @@ KEEPABLE = ("collect", "critic", "candidates", "rank", "policy", "evaluate")
 END_S = 10.0  # how long a round may take to end by itself
 START_S = 30.0  # how long another start may take
 LOG_BYTES = 1_000_000  # of a log are read for its last lines
-# Pages are given back late and taken in large pieces: a round on a CPU took a quarter less time.
-MALLOC = {
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": "8589934592",
-    "MALLOC_TOP_PAD_": "268435456",
-}
 _NOT_SHOWN = ("API_KEY", "SWEET_HOST", "SWEET_PORT", "SWEET_DATA")
 
 
@@ -212,7 +205,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     kept = {n: v for n, v in os.environ.items() if not n.upper().startswith("SWEET_")}
     own = dict(_variables("SWEET", settings.model_dump(mode="json", exclude_none=True)))
     own["SWEET_DATA"] = str(settings.data.absolute())
-    return {**(MALLOC if sys.platform == "linux" else {}), **kept, **own}
+    return {**kept, **own}
 
 
 def _variables(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
