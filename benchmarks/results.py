@@ -171,7 +171,8 @@ _COLUMNS = (
     "In percent. Success: all tests pass; reward of a web page: its likeness to the wanted one. "
     "Intervals: 95 %, bootstrap over tasks and seeds. Minutes: of the seed's round that went "
     "quickest, on one core; where a method took over episodes or candidates that another had "
-    "drawn, their time is not in it."
+    "drawn, their time is not in it. A second round learns from as many new episodes again, which "
+    "the first one's policy played on new tasks; its minutes are its own."
 )
 _PAPERS = (
     "Not measured here: Llama-3.1-8B on ColBench's test tasks, 15,000 episodes of backend "
