@@ -18,6 +18,7 @@ from evaluators.frontend.weights import (
     check_repo,
     checkpoint,
     evaluator_name,
+    open_clip_library,
     tag_settings,
 )
 from sweet.errors import EvaluatorError, boundary
@@ -113,7 +114,7 @@ def open_clip_model(settings: ClipSettings) -> Clip:
 
 
 def _loaded(settings: ClipSettings, weights: Path | None, tag: Mapping[str, Any]) -> Clip:
-    import open_clip
+    open_clip = open_clip_library()
     import torch
 
     name = evaluator_name(settings)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sweet.errors import ConfigError, EvaluatorError
+from sweet.importing import ONE_IMPORT
 from sweet.settings import ClipSettings
 
 REACH_S = 5.0  # how long the hub is waited for
@@ -90,7 +91,7 @@ def hub_files(settings: ClipSettings) -> tuple[str, Sequence[str]]:
     """
     if known := HUB_REPOS.get((settings.model, settings.pretrained)):
         return known, HUB_FILES
-    import open_clip
+    open_clip = open_clip_library()
 
     repo, file = os.path.split(tag_settings(settings).get("hf_hub", ""))
     if not repo:
@@ -133,9 +134,16 @@ def how_to_get(repo: str) -> str:
     return f"`hf download {repo}` fetches them; or name a file with SWEET_CLIP__WEIGHTS"
 
 
+def open_clip_library() -> Any:
+    """open_clip, which takes seconds to import, transformers among them."""
+    with ONE_IMPORT:
+        import open_clip
+    return open_clip
+
+
 def tag_settings(settings: ClipSettings) -> Mapping[str, Any]:
     """How pictures are prepared and which activation is used for a name of weights."""
-    import open_clip
+    open_clip = open_clip_library()
 
     if settings.model not in open_clip.list_models():
         raise ConfigError(

@@ -7,13 +7,15 @@ from typing import Any
 
 from sweet.engines.generation import out_of_memory
 from sweet.errors import PolicyError, boundary
+from sweet.importing import ONE_IMPORT
 
 
 def load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
     """Tokenizer and network. Raises: PolicyError saying what is missing and what to do."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
+    with ONE_IMPORT:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
     is_folder = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
     path = Path(name).expanduser()

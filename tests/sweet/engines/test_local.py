@@ -420,3 +420,27 @@ def test_torch_is_imported_with_the_first_request_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+BEGINNING_AT_ONCE = """
+import asyncio, threading
+from evaluators.frontend.weights import open_clip_library
+from sweet.engines import EMBEDDED_DIR, EMBEDDED_PAGES_DIR
+from sweet.engines.local import LocalEngine
+from sweet.types import Message, Sampling
+
+async def begin():
+    clip = asyncio.to_thread(open_clip_library)
+    engines = [LocalEngine(folder) for folder in (EMBEDDED_DIR, EMBEDDED_PAGES_DIR)]
+    calls = [e.complete([Message("user", "hi")], Sampling(max_tokens=3)) for e in engines]
+    print(*(type(done).__name__ for done in await asyncio.gather(clip, *calls)))
+
+asyncio.run(begin())
+"""
+
+
+def test_two_models_and_an_evaluator_may_be_loaded_at_the_same_time() -> None:
+    """A newcomer asks for a page while the model for functions still warms up."""
+    command = [sys.executable, "-c", BEGINNING_AT_ONCE]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.split() == ["module", "Completion", "Completion"], done.stderr
