@@ -22,6 +22,7 @@ from evaluators.frontend.weights import (
     tag_settings,
 )
 from sweet.errors import EvaluatorError, boundary
+from sweet.loading import LOADING
 from sweet.settings import ClipSettings
 
 if TYPE_CHECKING:
@@ -108,9 +109,14 @@ def open_clip_model(settings: ClipSettings) -> Clip:
         raise WeightsMissing("SWEET_CLIP__MODEL is empty.")
     if brings_weights(settings):
         check_repo(settings)
-        return _loaded(settings, None, {})
+        return _load(settings, None, {})
     found = checkpoint(settings)  # before a library that takes seconds to import
-    return _loaded(settings, found, tag_settings(settings))
+    return _load(settings, found, tag_settings(settings))
+
+
+def _load(settings: ClipSettings, weights: Path | None, tag: Mapping[str, Any]) -> Clip:
+    with LOADING:
+        return _loaded(settings, weights, tag)
 
 
 def _loaded(settings: ClipSettings, weights: Path | None, tag: Mapping[str, Any]) -> Clip:

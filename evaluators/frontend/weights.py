@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sweet.errors import ConfigError, EvaluatorError
-from sweet.importing import ONE_IMPORT
+from sweet.loading import LOADING
 from sweet.settings import ClipSettings
 
 REACH_S = 5.0  # how long the hub is waited for
@@ -136,7 +136,7 @@ def how_to_get(repo: str) -> str:
 
 def open_clip_library() -> Any:
     """open_clip, which takes seconds to import, transformers among them."""
-    with ONE_IMPORT:
+    with LOADING:
         import open_clip
     return open_clip
 

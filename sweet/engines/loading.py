@@ -7,15 +7,19 @@ from typing import Any
 
 from sweet.engines.generation import out_of_memory
 from sweet.errors import PolicyError, boundary
-from sweet.importing import ONE_IMPORT
+from sweet.loading import LOADING
 
 
 def load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
     """Tokenizer and network. Raises: PolicyError saying what is missing and what to do."""
-    with ONE_IMPORT:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
+    with LOADING:
+        return _load(name, device, dtype)
+
+
+def _load(name: str | Path, device: Any, dtype: str) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
     is_folder = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
     path = Path(name).expanduser()
