@@ -270,7 +270,8 @@ class _Packed:
         full = [[*column, *[(0, 0, -1, 0)] * (width - len(column))] for column in columns]
         grid = torch.tensor(full, device=device).view(len(rows), width, 4)
         starts = torch.tensor([[row.past] for row in rows], device=device)
-        return cls(*grid.unbind(-1), starts, places)
+        ids, targets, owner, positions = grid.unbind(-1)
+        return cls(ids, targets, owner, positions, starts, places)
 
     def mask(self, past: int, dtype: torch.dtype) -> torch.Tensor | None:
         """What hides from a token the trunk after its branching point, and other branches."""
