@@ -23,7 +23,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.comparison import Comparison
-from trainer.tree import EpisodeTree, padded, picked_logps, tree_backward, tree_logps
+from trainer.packing import padded
+from trainer.tree import EpisodeTree, picked_logps, tree_backward, tree_logps
 
 SECONDS = 5.0  # of the other side at least, a figure
 CANDIDATES = {"scoring": 16, "training": 8}

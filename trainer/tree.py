@@ -14,9 +14,8 @@ every token (Llama, Qwen and their like), with and without LoRA, in any attentio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -24,8 +23,8 @@ import torch.nn.functional as F
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from sweet.errors import TrainingError
+from trainer.packing import Branches, Packed, Row, batches, groups, padded
 
-READ_TOKENS = 65_536  # of keys and values that the rows of one pass read, each row for itself
 # Tokens in one forward pass. On CPU more saves no time and costs memory.
 PASS_TOKENS = {"cpu": 1024}
 OTHER_PASS_TOKENS = 16_384
@@ -50,7 +49,7 @@ class EpisodeTree:
     """
 
     trunk_ids: Sequence[int]
-    branches: Sequence[tuple[int, Sequence[int]]]
+    branches: Branches
 
     def __post_init__(self) -> None:
         for number, (position, ids) in enumerate(self.branches):
@@ -102,7 +101,7 @@ def _each_branch(
     pass_tokens = pass_tokens or default_pass_tokens(model)
     trunk = _Trunk.read(model, tree)
     found: dict[int, torch.Tensor] = {}
-    for group in _groups(tree, pass_tokens, _row_tokens(model, pass_tokens)):
+    for group in groups(tree.branches, pass_tokens, _row_tokens(model, pass_tokens)):
         found |= read(trunk, model, tree, group, pass_tokens)
     return [found[i] for i in range(len(tree.branches))]
 
@@ -122,7 +121,7 @@ def tree_backward(
     grown = _Trunk.read(model, tree)
     cut = grown.cut()
     total = 0.0
-    for group in _groups(tree, pass_tokens, _row_tokens(model, pass_tokens)):
+    for group in groups(tree.branches, pass_tokens, _row_tokens(model, pass_tokens)):
         logps = cut.branch_logps(model, tree, group, pass_tokens)
         part = loss(list(logps), list(logps.values()))
         part.backward()
@@ -183,12 +182,12 @@ class _Trunk:
         return [self.next_logps, *(tensor for layer in self.layers for tensor in layer)]
 
     def branch_logps(
-        self, model: Any, tree: EpisodeTree, group: Sequence[_Row], pass_tokens: int
+        self, model: Any, tree: EpisodeTree, group: Sequence[Row], pass_tokens: int
     ) -> dict[int, torch.Tensor]:
         """Log-probabilities (T,) of the branches in `group`, by index."""
         found: dict[int, torch.Tensor] = {}
-        for batch in _batches(group, pass_tokens, _pass_cost(model)):
-            packed = _Packed.of(tree, batch, model.device, ends=False)
+        for batch in batches(group, pass_tokens, _pass_cost(model)):
+            packed = Packed.of(tree.branches, batch, model.device, ends=False)
             firsts = [tree.branches[i] for i in packed.places]
             rows = [self.row_of[position] for position, _ in firsts]
             first = self.next_logps[rows, [ids[0] for _, ids in firsts]].unbind()
@@ -203,18 +202,18 @@ class _Trunk:
         return found
 
     def branch_ends(
-        self, model: Any, tree: EpisodeTree, group: Sequence[_Row], pass_tokens: int
+        self, model: Any, tree: EpisodeTree, group: Sequence[Row], pass_tokens: int
     ) -> dict[int, torch.Tensor]:
         """The last hidden state at the end of the branches in `group`, by index."""
         found: dict[int, torch.Tensor] = {}
-        for batch in _batches(group, pass_tokens, _pass_cost(model)):
-            packed = _Packed.of(tree, batch, model.device, ends=True)
+        for batch in batches(group, pass_tokens, _pass_cost(model)):
+            packed = Packed.of(tree.branches, batch, model.device, ends=True)
             options = {"output_hidden_states": True, "logits_to_keep": 1}
             hidden = self._continue(model, packed, **options).hidden_states[-1]
             found |= {i: hidden[place][-1] for i, place in packed.places.items()}
         return found
 
-    def _continue(self, model: Any, packed: _Packed, **options: Any) -> Any:
+    def _continue(self, model: Any, packed: Packed, **options: Any) -> Any:
         """What the model gives for rows that go on from their own branching points."""
         past = int(packed.starts.max())
         cache = Cache(layers=[_Shared(k[:, :, :past], v[:, :, :past]) for k, v in self.layers])
@@ -226,65 +225,6 @@ class _Trunk:
             use_cache=True,
             **options,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Branches that leave the trunk at `past` and share a row of a batch, `tokens` together."""
-
-    past: int
-    branches: list[int]
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """A batch of rows, padded on the right: what goes into the model, and where to find it again.
-
-    All are (B, T) but for `starts`, (B, 1): where a row leaves the trunk. `owner` is the branch
-    that a token belongs to, -1 for padding; `targets` what follows it.
-    """
-
-    ids: torch.Tensor
-    targets: torch.Tensor
-    owner: torch.Tensor
-    positions: torch.Tensor
-    starts: torch.Tensor
-    places: dict[int, tuple[int, slice]]
-
-    @classmethod
-    def of(cls, tree: EpisodeTree, rows: Sequence[_Row], device: Any, *, ends: bool) -> _Packed:
-        """Those rows; with `ends` also each branch's last token, which predicts none of it."""
-        columns: list[list[tuple[int, int, int, int]]] = []
-        places: dict[int, tuple[int, slice]] = {}
-        for number, row in enumerate(rows):
-            columns.append([])
-            for i in row.branches:
-                ids = tree.branches[i][1]
-                inputs = len(ids) if ends else len(ids) - 1
-                place = slice(len(columns[-1]), len(columns[-1]) + inputs)
-                places[i] = number, place
-                following = [*ids[1:], 0]
-                columns[-1] += [(ids[t], following[t], i, row.past + t) for t in range(inputs)]
-        width = max(map(len, columns))
-        full = [[*column, *[(0, 0, -1, 0)] * (width - len(column))] for column in columns]
-        grid = torch.tensor(full, device=device).view(len(rows), width, 4)
-        starts = torch.tensor([[row.past] for row in rows], device=device)
-        ids, targets, owner, positions = grid.unbind(-1)
-        return cls(ids, targets, owner, positions, starts, places)
-
-    def mask(self, past: int, dtype: torch.dtype) -> torch.Tensor | None:
-        """What hides from a token the trunk after its branching point, and other branches."""
-        columns = torch.arange(past, device=self.ids.device)
-        trunk = columns < self.starts
-        if len(self.places) == len(self.ids):  # a branch a row: causal attention hides the rest
-            own = torch.ones_like(self.ids, dtype=torch.bool)
-            return None if trunk.all() else torch.cat([trunk, own], dim=1)
-        width = self.ids.shape[1]
-        own = (self.owner.unsqueeze(2) == self.owner.unsqueeze(1)).tril()
-        seen = torch.cat([trunk.unsqueeze(1).expand(-1, width, -1), own], dim=2).unsqueeze(1)
-        hidden = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-        return hidden.masked_fill(~seen, torch.finfo(dtype).min)
 
 
 class _Shared(DynamicLayer):
@@ -305,65 +245,6 @@ class _Shared(DynamicLayer):
         rows = len(key_states)
         keys, values = (t.expand(rows, -1, -1, -1) for t in (self.keys, self.values))
         return torch.cat([keys, key_states], -2), torch.cat([values, value_states], -2)
-
-
-def _groups(tree: EpisodeTree, pass_tokens: int, row_tokens: int) -> Iterator[list[_Row]]:
-    """Rows of whole turns, together as many as fit into a pass; at least one turn."""
-
-    def position(index: int) -> int:
-        return tree.branches[index][0]
-
-    group: list[_Row] = []
-    for past, turn in groupby(sorted(range(len(tree.branches)), key=position), key=position):
-        rows = _rows(tree, past, list(turn), row_tokens)
-        together = group + rows
-        read = (past + max(row.tokens for row in together)) * len(together)
-        if group and (sum(row.tokens for row in together) > pass_tokens or read > READ_TOKENS):
-            yield group
-            together = rows
-        group = together
-    yield group
-
-
-def _rows(tree: EpisodeTree, past: int, turn: Sequence[int], row_tokens: int) -> list[_Row]:
-    """A turn's branches in few rows of like length; only one branch may be over `row_tokens`."""
-    longest_first = sorted(turn, key=lambda i: -len(tree.branches[i][1]))
-    rows: list[_Row] = []
-    for number in range(1, len(turn) + 1):
-        rows = [_Row(past, [], 0)] * number
-        for i in longest_first:
-            at = min(range(number), key=lambda at: rows[at].tokens)
-            tokens = rows[at].tokens + len(tree.branches[i][1])
-            rows[at] = _Row(past, [*rows[at].branches, i], tokens)
-        if all(row.tokens <= row_tokens or len(row.branches) == 1 for row in rows):
-            break
-    return rows
-
-
-def _batches(group: Sequence[_Row], pass_tokens: int, pass_cost: int) -> Iterator[list[_Row]]:
-    """The rows of a group, like lengths together: as few padded tokens and passes as can be."""
-    order = sorted(group, key=lambda row: row.tokens)
-    past = max(row.past for row in group)
-    # The cheapest way to cut order[:end], and where its last batch starts.
-    costs, starts = [0], [0]
-    for end, wide in enumerate((row.tokens for row in order), start=1):
-        rows = max(1, min(pass_tokens // wide, READ_TOKENS // (past + wide)))
-        choices = range(max(0, end - rows), end)
-        cost, start = min((costs[i] + (end - i) * wide + pass_cost, i) for i in choices)
-        costs.append(cost)
-        starts.append(start)
-    end = len(order)
-    while end:
-        yield order[starts[end] : end]
-        end = starts[end]
-
-
-def padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids (B, T) padded on the right, and the mask (B, T) of real tokens."""
-    width = max(map(len, rows))
-    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], device=device)
-    lengths = torch.tensor([[len(row)] for row in rows], device=device)
-    return ids, torch.arange(width, device=device) < lengths
 
 
 def picked_logps(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,6 @@ from sweet.errors import TrainingError
 from tests.trainer.tiny import draw_ids, network
 from trainer.tree import (
     EpisodeTree,
-    _batches,
-    _groups,
-    _rows,
     sequence_logps,
     tree_backward,
     tree_ends,
@@ -269,37 +266,6 @@ def test_an_episode_beyond_the_attention_window_is_refused(kind):
 def test_a_window_that_is_switched_off_limits_nothing():
     tree = a_tree()
     assert len(tree_logps(network("qwen3", sliding_window=8), tree)) == len(tree.branches)
-
-
-def test_branches_of_like_length_share_a_pass_and_odd_ones_pad_no_other():
-    branches = [(1, [0] * n) for n in (10, 200, 11, 10, 12, 190)]
-    rows = _rows(EpisodeTree([1, 2], branches), 1, range(6), row_tokens=0)
-
-    def batches(pass_cost: int) -> list[list[int]]:
-        found = _batches(rows, 10_000, pass_cost)
-        return sorted(sorted(i for row in batch for i in row.branches) for batch in found)
-
-    assert batches(pass_cost=32) == [[0, 2, 3, 4], [1, 5]]
-    assert batches(pass_cost=10_000) == [[0, 1, 2, 3, 4, 5]]
-
-
-@pytest.mark.parametrize("pass_tokens", [1, 25, 60])
-def test_no_pass_is_larger_than_asked_but_for_single_branches(pass_tokens):
-    tree = a_tree()
-    groups = list(_groups(tree, pass_tokens, row_tokens=pass_tokens))
-    batches = [batch for group in groups for batch in _batches(group, pass_tokens, pass_cost=32)]
-    found = [[i for row in batch for i in row.branches] for batch in batches]
-    assert sorted(i for members in found for i in members) == list(range(len(tree.branches)))
-    for batch, members in zip(batches, found, strict=True):
-        width = max(row.tokens for row in batch)
-        assert len(members) == 1 or width * len(batch) <= pass_tokens
-
-
-def test_a_turns_branches_share_rows_of_like_length():
-    branches = [(1, [0] * n) for n in (60, 50, 40, 30, 20, 10, 300)]
-    rows = _rows(EpisodeTree([1, 2], branches), 1, range(7), row_tokens=110)
-    assert sorted(row.tokens for row in rows) == [100, 110, 300]
-    assert sorted(i for row in rows for i in row.branches) == list(range(7))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,7 +20,7 @@ from trainer.fit import FitSettings, Report
 from trainer.learner import Learner
 from trainer.losses import Metrics, value_head_loss
 from trainer.memory import Passes
-from trainer.tree import padded
+from trainer.packing import padded
 from trainer.whole import (
     candidate_tree,
     episode_ends,
