@@ -14,8 +14,10 @@ import numpy
 
 from benchmarks.plot import svg
 from sweet.comparing.paper import PAPER
+from trainer.settings import Algorithm
 
 RESAMPLES = 2000
+STAGES = Algorithm.SWEET.stages[:-1]  # the last one only makes an entry
 ORDER = ("base", "rft", "mtdpo", "sweet-nohidden", "sweet", "sweet-2")
 NAMES = {
     "base": "base",
@@ -207,6 +209,10 @@ def _section(set_name: str, found: dict[str, Any]) -> str:
 
 The numbers are in [results/{set_name}.json](results/{set_name}.json).
 
+### Minutes a stage
+
+{_stages(found["methods"])}
+
 ### What one method has on another
 
 {_gains(found["methods"], outcome.name)}
@@ -251,6 +257,18 @@ def _table(rows: list[dict[str, Any]], outcome: Outcome) -> str:
             f"| {seeds} | {_with(row['beside'], row['beside_ci95'])} "
             f"| {row['mean_turns']:.2f} | {minutes} | {row['n']} |"
         )
+    return "\n".join(lines)
+
+
+def _stages(rows: list[dict[str, Any]]) -> str:
+    """Minutes of the same rounds as in the table, stage by stage."""
+    timed = [row for row in rows if row["stage_seconds"]]
+    used = [name for name in STAGES if any(name in row["stage_seconds"] for row in timed)]
+    lines = [f"| method | {' | '.join(used)} |", "|---" * (1 + len(used)) + "|"]
+    for row in timed:
+        seconds = [row["stage_seconds"].get(name) for name in used]
+        cells = ["–" if s is None else f"{s / 60:.1f}" for s in seconds]
+        lines.append(f"| {NAMES[row['method']]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -75,7 +75,9 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
         for path in sorted((plan.out / "seed-1-6" / "rounds").glob("*/01-collect.json"))
     ]
     assert len({c["data_hash"] for c in collected}) == 2  # the second round has its own
-    assert "SWEET-RL, two rounds" in (plan.docs / "results.md").read_text()
+    written = (plan.docs / "results.md").read_text()
+    assert "SWEET-RL, two rounds" in written
+    assert "| collect | pairs | critic | candidates | rank | policy | evaluate |" in written
     tuning = plan.out / "tune-mtdpo" / "rounds"
     measured = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-evaluate.json"))]
     trained = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-policy.json"))]
