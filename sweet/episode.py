@@ -22,6 +22,7 @@ from sweet.errors import (
     SweetError,
     boundary,
 )
+from sweet.parsing import last_page
 from sweet.seeds import derived_seed
 from sweet.types import (
     Action,
@@ -36,6 +37,7 @@ from sweet.types import (
     Speaker,
     StopReason,
     Task,
+    TaskKind,
     TaskRow,
     Verdict,
 )
@@ -239,7 +241,8 @@ class _Run:
         last = episode.turns[-1].action
         if last.is_final:
             return await self.end(episode, StopReason.ANSWERED, artifact=last.artifact)
-        return await self.end(episode, StopReason.TURN_LIMIT)
+        left = last_page(episode.turns) if self._row.task.kind is TaskKind.FRONTEND else None
+        return await self.end(episode, StopReason.TURN_LIMIT, artifact=left)
 
     async def end(
         self,

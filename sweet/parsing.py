@@ -12,10 +12,11 @@ message, and a mark inside it ends nothing. `Action.raw` keeps everything.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweet.errors import PolicyError
-from sweet.types import ANSWER_MARK, Action, Usage
+from sweet.types import ANSWER_MARK, Action, Turn, Usage
 
 _EMPHASIS = r"[*_~`\"'“”‘’]"
 _BETWEEN = r"[\s*_]{1,8}"
@@ -97,6 +98,12 @@ def page_in(text: str) -> FoundPage:
     if begun_again or ends[-1] < begins[0]:
         return FoundPage(None, "No page: the HTML is cut off, it has no </html>.")
     return _usable(said[_begin(said, begins, ends) : ends[-1]])
+
+
+def last_page(turns: Sequence[Turn]) -> str | None:
+    """The newest message with a complete page: what a design is when its turns are used up."""
+    said = (turn.action.message for turn in reversed(turns))
+    return next((message for message in said if page_in(message).html), None)
 
 
 def without_page(text: str) -> str:

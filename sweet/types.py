@@ -141,7 +141,7 @@ class StopReason(StrEnum):
     """Why an episode is over."""
 
     ANSWERED = "answered"  # the agent gave its final answer
-    TURN_LIMIT = "turn_limit"  # the last turn was used without an answer: no artifact, reward 0
+    TURN_LIMIT = "turn_limit"  # used up without an answer: a page stands as it is, else reward 0
     STOPPED = "stopped"  # a person or an operator stopped it: no reward
     FAILED = "failed"  # a model or the sandbox failed: no reward; can be retried
     REPLACED = "replaced"  # a person edited or retried a turn: it goes on in a fork

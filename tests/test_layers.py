@@ -20,6 +20,7 @@ RANKS = {
     "sweet.types": 0,
     "sweet.errors": 0,
     "sweet.seeds": 0,
+    "sweet.loading": 0.5,
     "sweet.browser": 0.5,
     "sweet.settings": 1,
     "sweet.tasks": 1,
@@ -36,6 +37,8 @@ RANKS = {
     "ui.session": 1,
     "ui.theme": 1,
     "ui.plots": 1.5,
+    "trainer.allocator": 0,
+    "trainer.packing": 1,
     "trainer.losses": 1,
     "trainer.memory": 1,
     "sweet.engines": 2,
@@ -146,7 +149,13 @@ RANKS = {
 
 HOMES = {
     "gradio": ("ui", "app"),
-    "torch": ("trainer", "evaluators.frontend", "sweet.engines.local", "benchmarks"),
+    "torch": (
+        "trainer",
+        "evaluators.frontend",
+        "sweet.engines.local",
+        "sweet.engines.loading",
+        "benchmarks",
+    ),
 }
 
 

@@ -49,6 +49,8 @@ def result(
     parts = [f'<div class="outcome"><h2>Result</h2>{pill(kind, words)}{_score(episode)}</div>']
     if episode.stop_reason is StopReason.REPLACED:
         parts.append(_replaced(forks))
+    elif episode.stop_reason is StopReason.TURN_LIMIT and episode.artifact:
+        parts.append(notice("The turns are used up", "The last version of the page counts."))
     elif explained := _EXPLAINED.get(episode.stop_reason):
         parts.append(notice(*explained))
     if episode.error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from os.path import commonprefix
 from typing import Literal
 
@@ -18,22 +17,6 @@ REPLACEMENT = "\ufffd"  # what a tokenizer writes for a character whose bytes ar
 
 class OutOfMemory(PolicyError):
     """The batch did not fit; fewer rows may."""
-
-
-@contextmanager
-def out_of_memory(rows: int) -> Iterator[None]:
-    """Name an exhausted memory as such: the scheduler then tries fewer rows."""
-    import torch
-
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as e:
-        if isinstance(e, RuntimeError) and "memory" not in str(e):
-            raise
-        raise OutOfMemory(
-            f"There was not enough memory for {rows} requests at once. Choose a smaller model, "
-            f"a shorter context, or fewer at a time. ({str(e).splitlines()[0]})"
-        ) from e
 
 
 def check_sampling(sampling: Sampling) -> None:

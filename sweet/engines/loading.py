@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sweet.engines.generation import out_of_memory
+from sweet.engines.generation import OutOfMemory
 from sweet.errors import PolicyError, boundary
 from sweet.loading import LOADING
 
@@ -67,3 +69,19 @@ def end_ids(network: Any, tokenizer: Any) -> frozenset[int]:
     ids = network.generation_config.eos_token_id
     listed = ids if isinstance(ids, list) else [ids]
     return frozenset(i for i in [*listed, tokenizer.eos_token_id] if i is not None)
+
+
+@contextmanager
+def out_of_memory(rows: int) -> Iterator[None]:
+    """Name an exhausted memory as such: the scheduler then tries fewer rows."""
+    import torch
+
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as e:
+        if isinstance(e, RuntimeError) and "memory" not in str(e):
+            raise
+        raise OutOfMemory(
+            f"There was not enough memory for {rows} requests at once. Choose a smaller model, "
+            f"a shorter context, or fewer at a time. ({str(e).splitlines()[0]})"
+        ) from e

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from sweet.engines.adapters import AdapterKey, Adapters, find_adapter
 from sweet.engines.draw import draw
-from sweet.engines.generation import OutOfMemory, Request, Row, check_sampling, out_of_memory
-from sweet.engines.loading import device_name, end_ids, load
+from sweet.engines.generation import OutOfMemory, Request, Row, check_sampling
+from sweet.engines.loading import device_name, end_ids, load, out_of_memory
 from sweet.engines.slots import PrefixStore, Slots
 from sweet.engines.worker import Worker
 from sweet.errors import PolicyError

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sweet.errors import PolicyError, TaskDataError
 from sweet.exchange.own import first_problem
-from sweet.parsing import parse_action, spoken
+from sweet.parsing import last_page, parse_action, spoken
 from sweet.store import LoggedEpisode
 from sweet.types import (
     ANSWER_MARK,
@@ -157,6 +157,8 @@ def from_line(value: dict[str, Any], policy_id: str) -> LoggedEpisode:
     artifact = turns[-1].action.artifact if final else None
     if final and row.task.kind is TaskKind.BACKEND and line.answer is not None:
         artifact = line.answer  # of a page, ColBench has a screenshot's path there
+    if not final and row.task.kind is TaskKind.FRONTEND:
+        artifact = last_page(turns)
     episode = Episode(
         id=_digest("colbench", value["task"], value["dialogue_history"], value.get("answer")),
         task_id=row.task.id,

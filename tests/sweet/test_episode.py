@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import typing
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,17 +45,25 @@ from tests.fakes import FakeCollaborator, FakeEngine, FakeEvaluator, HangingEngi
 
 ANSWER = f"{ANSWER_MARK}\ndef f(x): return x + 5"
 ROW = task_row()
+PAGE_ROW = replace(ROW, task=replace(ROW.task, id="page-1", kind=TaskKind.FRONTEND))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[EpisodeStore]:
     with EpisodeStore.open(tmp_path / "sweet.db") as store:
-        store.add_tasks([ROW])
+        store.add_tasks([ROW, PAGE_ROW])
         yield store
 
 
 def policy(*says: str | Exception) -> EnginePolicy:
     return EnginePolicy("p", FakeEngine(says), Sampling(), "plain")
+
+
+def draws(store: EpisodeStore, *says: str) -> Episode:
+    """An episode about a page, in which the agent says so much and always hears a wish."""
+    episode = store.start_episode(PAGE_ROW.task.id, "p", "fake", seed=7)
+    wishes = FakeCollaborator(["Larger."] * 20)
+    return asyncio.run(run_episode(store, PAGE_ROW, episode, policy(*says), wishes))
 
 
 def started(store: EpisodeStore, collaborator: str = "fake", max_turns: int = 10) -> Episode:
@@ -127,6 +136,17 @@ def test_ten_turns_at_most_and_the_last_gets_no_reply(store: EpisodeStore) -> No
     assert len(collaborator.asked) == 9
     assert done.artifact is None
     assert done.reward is not None and done.reward.value == 0
+
+
+def test_a_pages_last_version_counts_when_its_turns_are_used_up(store: EpisodeStore) -> None:
+    drawn = [f"Draft {i}.\n<html><body>{i}</body></html>" for i in range(1, 10)]
+    done = draws(store, *drawn, "I can't go on. <html>")
+    assert (done.stop_reason, done.artifact) == (StopReason.TURN_LIMIT, drawn[-1])
+
+
+def test_a_page_that_was_never_drawn_is_none(store: EpisodeStore) -> None:
+    done = draws(store, *["Soon."] * 20)
+    assert (done.stop_reason, done.artifact) == (StopReason.TURN_LIMIT, None)
 
 
 def test_the_answer_on_the_last_turn_counts(store: EpisodeStore) -> None:
