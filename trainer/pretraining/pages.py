@@ -29,7 +29,7 @@ from trainer.pretraining.page_demonstrations import (
 from trainer.pretraining.rows import Row, encode, pad_rows
 
 SETTINGS = {
-    "context_tokens": 2048, "dialogues": 8, "steps": 4000, "lr_matrices": 0.01, "lr_rest": 1.5e-3,
+    "context_tokens": 3072, "dialogues": 8, "steps": 4000, "lr_matrices": 0.01, "lr_rest": 1.5e-3,
     "transfer": True,
 }  # fmt: skip
 
