@@ -162,17 +162,15 @@ class _Making:
         self.out = Demonstration([Message("user", self.wish.text)])
 
     def made(self) -> Demonstration:
-        rng, page = self.rng, self.task.page
+        rng = self.rng
         is_lucky, is_last = rng.random() < LUCKY, rng.random() < self.style.hurry / 4
-        if is_lucky:
-            page = _nearly(page, self.task.topic, rng)
-        else:
-            page = first_page(self.wish, page, ANYTHING, rng)
+        wanted, topic = self.task.page, self.task.topic
+        page = _nearly(wanted, topic, rng) if is_lucky else first_page(self.wish, wanted, rng)
         self._say(1, "", page, "luck" if is_lucky else "guess", is_last=is_last)
         for draft in range(2, MAX_TURNS + 1):
             if is_last:
                 break
-            found = differences(self.task.page, page)
+            found = differences(wanted, page)
             odd = rng.random() < 0.03
             if odd or not found:
                 self._hear(rng.choice(ODD if odd else RIGHT.heard))
@@ -223,21 +221,21 @@ def said_with(page: PageSpec, draft: int, note: str = "", *, is_last: bool = Fal
     return f"{head}{sections}{mark}\n{render(page)}"
 
 
-def first_page(wish: Wish, wanted: PageSpec, topic: Topic, rng: random.Random) -> PageSpec:
-    """What an agent draws that knows no more than the wish."""
+def first_page(wish: Wish, wanted: PageSpec, rng: random.Random) -> PageSpec:
+    """What an agent draws that knows no more than the wish, and not even what the business is."""
     names = [name for name in ("header", "nav") if name in wish.parts]
     names += [n for n in wish.parts if n not in ("header", "nav", "footer")]
     names += ["footer"] if "footer" in wish.parts else []
     hues = rng.sample(MOODS.get(wish.mood, HUES), 2)
     palette = [color for color in COLORS if color.split()[-1] in hues]
     background = rng.choice(BACKGROUNDS)
-    page = PageSpec(background, tuple(draw_section(n, topic, rng, palette) for n in names))
+    page = PageSpec(background, tuple(draw_section(n, ANYTHING, rng, palette) for n in names))
     for name, detail in wish.told:
         if name in page.names or name == "page":
             value = wanted.background if name == "page" else wanted.section(name)[detail]
             texts = str_items(value)
             if texts and and_list(texts) not in wish.text:
-                value = counted(page.section(name), detail, len(texts), topic, rng)
+                value = counted(page.section(name), detail, len(texts), ANYTHING, rng)
             page = page.having(name, detail, value)
     return page
 
