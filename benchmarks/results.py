@@ -32,19 +32,15 @@ OF_PAPER = "Llama-3.1-8B"  # the model whose rows stand beneath ours
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is compared on a task set, and what is told beside it; both are shares of 1.
-
-    `figure` is its name among the figures of a round.
-    """
+    """What is compared on a task set, and what is told beside it; both are shares of 1."""
 
     name: str
     beside: str
-    figure: str
 
 
 OUTCOMES = {
-    "mini-backend": Outcome("success", "tests passed", "success_rate"),
-    "mini-frontend": Outcome("reward", "as wanted", "reward"),
+    "mini-backend": Outcome("success", "tests passed"),
+    "mini-frontend": Outcome("reward", "as wanted"),
 }
 
 

@@ -27,6 +27,7 @@ from typing import Any
 
 from benchmarks.comparison import Comparison
 from benchmarks.results import OUTCOMES, Finding, summary, write_results
+from sweet import validation
 from sweet.services import Services
 from sweet.settings import Settings
 from sweet.simulator import ScriptedCollaborator
@@ -251,7 +252,7 @@ def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
                 tried.append({**chosen, **figures["child"], "gain": figures["gain"]})
         path.write_text(json.dumps(tried, indent=1) + "\n")
     tried = json.loads(path.read_text())
-    figure = OUTCOMES[plan.set_name].figure
+    figure, _ = validation.OUTCOMES[plan.kind]
     best = max(tried, key=lambda one: one[figure] or 0.0)
     return method, {name: best[name] for name in plan.grids[method][0]}
 

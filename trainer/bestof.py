@@ -37,9 +37,10 @@ from sweet.types import (
     Turn,
     Usage,
 )
+from sweet.validation import OUTCOMES
 from trainer.candidates import Candidate
 from trainer.critics import TurnCritic, ranking_critic
-from trainer.evaluate import figures
+from trainer.figures import figures
 from trainer.learner import use_threads
 from trainer.settings import Algorithm, RoundSettings
 from trainer.simulate import finished
@@ -153,6 +154,7 @@ def best_of(services: Services, plan: BestOfPlan, progress: Progress) -> dict[st
         "critic": plan.critic,
         "candidates": plan.candidates,
         "tasks": plan.tasks,
+        "kind": settings.tasks,
         "reads_hidden": settings.kind.reads_hidden,
         "note": ORACLE if settings.kind.reads_hidden else "",
         **figures(episodes),
@@ -165,8 +167,10 @@ def in_words(found: Mapping[str, Any]) -> str:
     what = f"best {found['candidates']} of {found['policy']} by {found['critic']}"
     said = f"{what} on {found['tasks']}: n {found['n']}"
     if found["n"]:
-        low, high = found["success_ci95"]
-        said += f", success {found['success_rate']:.1%} [{low:.1%}, {high:.1%}]"
+        name, interval = OUTCOMES[TaskKind(found["kind"])]
+        form = ".1%" if name == "success_rate" else ".3f"
+        ends = ", ".join(format(end, form) for end in found[interval] or ())
+        said += f", {name.removesuffix('_rate')} {found[name]:{form}} [{ends or 'n/a'}]"
     if found["tests_passed"] is not None:
         said += f", tests passed {found['tests_passed']:.1%}"
     if found["unscored"]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from evaluators.figures import Figure, rate
 from sweet.errors import TrainingError
 from sweet.rollout import assignments
 from sweet.services import BatchPlan, Services
@@ -24,9 +25,12 @@ from sweet.types import (
     PairSource,
     PreferencePair,
     StopReason,
+    TaskKind,
     TaskRow,
     Turn,
 )
+from sweet.validation import OUTCOMES, outcome
+from trainer.figures import figures
 from trainer.opinions import grade, graded, is_accepted, with_accepted
 from trainer.pairs import reward_of, source_of
 from trainer.people import (
@@ -58,11 +62,6 @@ class Chosen:
     accepted: dict[str, Episode]
     people: Preferred
 
-    @property
-    def rewards(self) -> list[float]:
-        """The outcomes of the episodes that have one; those that were only voted on have none."""
-        return [one.episode.reward.value for one in self.episodes if one.episode.reward]
-
 
 def collect(bench: Workbench) -> Result:
     """The episodes to learn from: the log's, as the settings filter them, and fresh ones.
@@ -80,7 +79,7 @@ def collect(bench: Workbench) -> Result:
         "chosen": len(episodes),
         "fresh": len(fresh),
         "tasks": len({episode.task_id for episode in episodes}),
-        "success_rate": success_rate(chosen),
+        OUTCOMES[bench.settings.task_kind][0]: outcome_of(chosen, bench.settings).value,
         "by_source": dict(Counter(_judged_by(episode) for episode in episodes)),
         "by_collaborator": dict(Counter(episode.collaborator for episode in episodes)),
         "by_policy": dict(Counter(episode.policy_id for episode in episodes)),
@@ -125,10 +124,15 @@ def check_enough(settings: RoundSettings, chosen: Chosen) -> None:
         raise TrainingError(_why_none(chosen.left_out) + turns_alone(chosen.people.pairs))
 
 
-def success_rate(chosen: Chosen) -> float | None:
-    """The share of the scored or graded episodes that have reward 1; None without any."""
-    rewards = chosen.rewards
-    return sum(reward >= 1 for reward in rewards) / len(rewards) if rewards else None
+def outcome_of(chosen: Chosen, settings: RoundSettings) -> Figure:
+    """The share of the scored or graded episodes that have reward 1; of web pages the mean reward.
+
+    Pages are those of the evaluator that scored most of them: two are never put together.
+    """
+    rewards = [one.episode.reward for one in chosen.episodes if one.episode.reward]
+    if settings.task_kind is TaskKind.BACKEND:
+        return rate(sum(reward.value >= 1 for reward in rewards), len(rewards))
+    return outcome(settings.task_kind, figures([one.episode for one in chosen.episodes]))
 
 
 def chosen_episodes(bench: Workbench) -> tuple[list[Episode], dict[str, TaskRow]]:

@@ -7,16 +7,16 @@ must learn from them.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from evaluators.figures import bootstrap_interval, wilson_interval
+from evaluators.figures import bootstrap_interval
 from sweet.registry import for_kind
 from sweet.rollout import assignments
 from sweet.store import EpisodeStore
 from sweet.types import Episode, EpisodeFilter, PolicyVersion, Reward, TaskKind
+from trainer.figures import figures
 from trainer.settings import RoundSettings
 from trainer.simulate import play
 from trainer.workbench import Result, Workbench, set_rows
@@ -60,28 +60,6 @@ def place(episode: Episode) -> tuple[str, int]:
     return episode.task_id, episode.seed
 
 
-def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """A version's figures over the scored episodes; the others are counted apart, not as 0.
-
-    Where two evaluators scored them, over those of the one with more.
-    """
-    scored = [e.reward for e in episodes if e.reward is not None]
-    counted = Counter(reward.evaluator for reward in scored)
-    evaluator = max(counted, key=counted.__getitem__, default=None)
-    rewards = [reward for reward in scored if reward.evaluator == evaluator]
-    succeeded = sum(reward.value >= 1 for reward in rewards)
-    return {
-        "n": len(rewards),
-        "evaluator": evaluator,
-        "unscored": len(episodes) - len(rewards),
-        "success_rate": succeeded / len(rewards) if rewards else None,
-        "success_ci95": list(wilson_interval(succeeded, len(rewards))) if rewards else None,
-        "reward": fmean(reward.value for reward in rewards) if rewards else None,
-        **{name: _component(rewards, name) for name in ("tests_passed", "cosine", "visual")},
-        "mean_turns": fmean(len(e.turns) for e in episodes) if episodes else None,
-    }
-
-
 def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     """Whether the child is to be served by the rule of the settings, and why, in words."""
     gain, ci95 = compared["gain"], compared["gain_ci95"]
@@ -110,11 +88,6 @@ def _child(parent: PolicyVersion, folder: str, settings: RoundSettings) -> Polic
     return PolicyVersion(
         "child", parent.base_model, folder, parent.id, model_path=parent.model_path
     )
-
-
-def _component(rewards: Sequence[Reward], name: str) -> float | None:
-    found = [reward.components[name] for reward in rewards if name in reward.components]
-    return fmean(found) if found else None
 
 
 def _difference(

@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from evaluators.figures import Figure
 from sweet.errors import SweetError
 from sweet.services import Services
-from sweet.types import PairLevel, PreferencePair, Task
+from sweet.types import PairLevel, PreferencePair, Task, TaskKind
 from trainer.collect import (
     Chosen,
     check_enough,
     choose,
     fresh_rows,
     logged_episodes,
-    success_rate,
+    outcome_of,
 )
 from trainer.pairing import whole_pairs
 from trainer.people import by_source
@@ -27,12 +28,12 @@ from trainer.workbench import check_start
 class Preview:
     """What a round would learn from if it began now."""
 
+    kind: TaskKind
     episodes: int
     tasks: int
     pairs: int  # of episodes
     turn_pairs: int  # that people made; the critic's own come later
-    success_rate: float | None
-    scored: int  # episodes that it is the rate of
+    outcome: Figure  # the rate of success; of web pages the mean reward
     by_source: Mapping[str, int]  # task sets: mini-backend/train
     by_collaborator: Mapping[str, int]
     by_policy: Mapping[str, int]
@@ -63,12 +64,12 @@ def preview(services: Services, settings: RoundSettings) -> Preview:
     episodes = [one.episode for one in chosen.episodes]
     turns = by_source(chosen.people.pairs, PairLevel.TURN)
     return Preview(
+        kind=settings.task_kind,
         episodes=len(episodes),
         tasks=len({episode.task_id for episode in episodes}),
         pairs=len(pairs),
         turn_pairs=sum(turns.values()),
-        success_rate=success_rate(chosen),
-        scored=len(chosen.rewards),
+        outcome=outcome_of(chosen, settings),
         by_source=dict(Counter(_set_of(one.row.task) for one in chosen.episodes)),
         by_collaborator=dict(Counter(episode.collaborator for episode in episodes)),
         by_policy=dict(Counter(episode.policy_id for episode in episodes)),

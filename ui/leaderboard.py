@@ -34,7 +34,7 @@ def build(demo: gr.Blocks, services: Services) -> None:
         )  # fmt: skip
     for name, title in (
         ("votes", "Votes"),
-        ("rounds", "Success over rounds"),
+        ("rounds", "Over rounds"),
         ("budgets", "Success by turn budget"),
     ):
         with gr.Accordion(title, open=True):

@@ -1,4 +1,4 @@
-"""Success over rounds and by turn budget → plots with 95 % intervals, and all their figures."""
+"""Outcomes over rounds, success by turn budget → plots with 95 % intervals, and their figures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from evaluators.figures import Figure
 from sweet.comparing.leaderboard import RoundPoint
 from sweet.comparing.standings import Key, Standings
-from ui.format import NA, esc, notice, points
-from ui.leaderboard_tables import ends, figure, share
+from sweet.types import TaskKind
+from ui.figures import OUTCOME, OUTCOME_SHOWS, Shows, ends, figure, share
+from ui.format import NA, esc, notice
 from ui.plots import SHARES, Axes, framed, svg, ticks
 
 MOST_ROUNDS = 24
@@ -20,17 +21,17 @@ NAMED_ROUNDS = 5
 
 
 def over_rounds(found: Sequence[RoundPoint]) -> str:
-    """A plot a task set, with each round's version and its parent; then the same as a table."""
+    """A plot a task set and evaluator, with each round’s version and its parent; then a table."""
     if not found:
         return notice(
             "No round to show",
             "Each finished round of training adds its version and its parent here, if the filters "
             "of task set and version let it through.",
         )
-    sets: dict[str, list[RoundPoint]] = {}
+    sets: dict[tuple[str, str], list[RoundPoint]] = {}
     for point in found:
-        sets.setdefault(point.task_set, []).append(point)
-    drawn = "".join(_rounds_plot(name, points) for name, points in sets.items())
+        sets.setdefault((point.task_set, point.evaluator), []).append(point)
+    drawn = "".join(_rounds_plot(points) for points in sets.values())
     legend = (
         '<p class="meta legend"><span class="key dot"></span>the round’s version '
         '<span class="key ring"></span>its parent, on the same validation tasks; '
@@ -39,49 +40,54 @@ def over_rounds(found: Sequence[RoundPoint]) -> str:
     return f'{legend}<div class="plots">{drawn}</div>{_rounds_table(found)}'
 
 
-def _rounds_plot(task_set: str, found: Sequence[RoundPoint]) -> str:
-    shown = found[-MOST_ROUNDS:]
-    axes = Axes(-0.5, len(shown) - 0.5, _rows(shown), is_share=True)
-    marks = "".join(
-        _mark(axes, at - 0.14, point.parent, "ring", f"{point.parent_id}, before {point.round_id}")
-        + _mark(axes, at + 0.14, point.version, "dot", f"{point.version_id} of {point.round_id}")
-        for at, point in enumerate(shown)
-    )
+def _rounds_plot(found: Sequence[RoundPoint]) -> str:
+    shown, last = found[-MOST_ROUNDS:], found[-1]
+    shows, _ = OUTCOME_SHOWS[last.kind]
+    is_share = last.kind is TaskKind.BACKEND
+    axes = Axes(-0.5, len(shown) - 0.5, _rows(shown), is_share)
+    marks = "".join(_pair(axes, at, point) for at, point in enumerate(shown))
     named = range(len(shown)) if len(shown) <= NAMED_ROUNDS else ()
     below = "".join(axes.below(at, shown[at].version_id) for at in named)
     if not named:
         below = axes.below(axes.first, shown[0].version_id, "start")
         below += axes.below(axes.last, shown[-1].version_id, "end")
-    last = shown[-1]
-    now = _said(last.version)
+    now = _said(last.version, shows)
     cut = f", the latest {len(shown)} of {len(found)} rounds" if len(shown) < len(found) else ""
-    summary = f"Success over rounds on {task_set}{cut}: {last.version_id} {now}"
-    drawing = svg(summary, f"{axes.grid}{below}{marks}")
-    return framed(
-        task_set or NA, share_or_na(last.version), f"{last.version_id}: {now}{cut}", drawing
-    )
+    what = f"{OUTCOME[last.kind].capitalize()} over rounds on {last.task_set}{cut}"
+    drawing = svg(f"{what}: {last.version_id} {now}", f"{axes.grid}{below}{marks}")
+    by = f" by {last.evaluator}" if last.kind is TaskKind.FRONTEND else ""
+    meaning = f"{OUTCOME[last.kind]}{by}; {last.version_id}: {now}{cut}"
+    return framed(last.task_set or NA, _alone(last.version, shows), meaning, drawing)
 
 
 def _rows(shown: Sequence[RoundPoint]) -> list[float]:
-    """Round shares that hold all intervals: rounds differ by little."""
+    """Round figures that hold all intervals: rounds differ by little."""
     figures = [f for point in shown for f in (point.parent, point.version)]
     known = [v for f in figures for v in (f.value, f.low, f.high) if v is not None]
     return ticks(min(known), max(known)) if known else list(SHARES)
 
 
-def share_or_na(found: Figure) -> str:
-    """A share alone, for a caption that has its n elsewhere."""
-    return NA if found.value is None else share(found.value)
+def _alone(found: Figure, shows: Shows) -> str:
+    """A figure alone, for a caption that has its n elsewhere."""
+    return NA if found.value is None else shows(found.value)
 
 
-def _said(found: Figure) -> str:
-    """A share with its interval and n, without markup."""
+def _said(found: Figure, shows: Shows) -> str:
+    """A figure with its interval and n, without markup."""
     if found.value is None:
         return NA
-    return f"{share(found.value)} {ends(found, share)} n = {found.n:,}"
+    return f"{shows(found.value)} {ends(found, shows)} n = {found.n:,}"
 
 
-def _mark(axes: Axes, position: float, found: Figure, kind: str, name: str) -> str:
+def _pair(axes: Axes, at: int, point: RoundPoint) -> str:
+    shows, _ = OUTCOME_SHOWS[point.kind]
+    before = f"{point.parent_id}, before {point.round_id}"
+    after = f"{point.version_id} of {point.round_id}"
+    parent = _mark(axes, at - 0.14, point.parent, shows, "ring", before)
+    return parent + _mark(axes, at + 0.14, point.version, shows, "dot", after)
+
+
+def _mark(axes: Axes, position: float, found: Figure, shows: Shows, kind: str, name: str) -> str:
     """A point with its interval; nothing where it is unknown."""
     if found.value is None:
         return ""
@@ -91,7 +97,7 @@ def _mark(axes: Axes, position: float, found: Figure, kind: str, name: str) -> s
         low, high = axes.y(found.low), axes.y(found.high)
         line = f'<path class="interval" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
     return (
-        f'<g class="{kind}"><title>{esc(name)}: {_said(found)}</title>{line}'
+        f'<g class="{kind}"><title>{esc(name)}: {_said(found, shows)}</title>{line}'
         f'<circle cx="{x:.1f}" cy="{axes.y(found.value):.1f}" r="3.5"/></g>'
     )
 
@@ -109,13 +115,14 @@ def _rounds_table(found: Sequence[RoundPoint]) -> str:
 
 def _rounds_row(point: RoundPoint) -> str:
     link = f'<a href="train?round={esc(point.round_id)}">{esc(point.round_id)}</a>'
+    shows, shows_gain = OUTCOME_SHOWS[point.kind]
     cells = (
         ("Round", link),
         ("Algorithm", esc(point.algorithm)),
         ("Validation tasks", esc(point.task_set or NA)),
-        ("Parent", f"{esc(point.parent_id)} {figure(point.parent, share)}"),
-        ("Version", f"{esc(point.version_id)} {figure(point.version, share)}"),
-        ("Gain", figure(point.gain, points)),
+        ("Parent", f"{esc(point.parent_id)} {figure(point.parent, shows)}"),
+        ("Version", f"{esc(point.version_id)} {figure(point.version, shows)}"),
+        ("Gain", figure(point.gain, shows_gain)),
     )
     return "<tr>" + "".join(f'<td data-label="{n}">{text}</td>' for n, text in cells) + "</tr>"
 
@@ -144,22 +151,21 @@ def _budget_plot(key: Key, budgets: Sequence[Figure]) -> str:
     upper = [axes.place(k, f.high) for k, f in known if f.high is not None]
     lower = [axes.place(k, f.low) for k, f in known if f.low is not None]
     dots = "".join(
-        f'<g class="dot"><title>within {k}: {_said(f)}</title>'
+        f'<g class="dot"><title>within {k}: {_said(f, share)}</title>'
         f'<circle cx="{axes.x(k):.1f}" cy="{axes.y(f.value or 0.0):.1f}" r="2.5"/></g>'
         for k, f in known
     )
     below = axes.below(1, "1", "start")
     below += axes.below(axes.last, f"{len(budgets)} turns", "end") if len(budgets) > 1 else ""
-    summary = (
-        f"Success of {policy_id} on {task_set} within {len(budgets)} turns: {_said(budgets[-1])}"
-    )
+    now = _said(budgets[-1], share)
+    summary = f"Success of {policy_id} on {task_set} within {len(budgets)} turns: {now}"
     drawing = svg(
         summary,
         f'{axes.grid}{below}<polygon class="band" points="{" ".join(upper + lower[::-1])}"/>'
         f'<polyline class="smooth" points="{" ".join(line)}"/>{dots}',
     )
     about = f"{task_set} · {evaluator} · {_counted(budgets)}"
-    return framed(policy_id, share_or_na(budgets[-1]), about, drawing)
+    return framed(policy_id, _alone(budgets[-1], share), about, drawing)
 
 
 def _counted(budgets: Sequence[Figure]) -> str:

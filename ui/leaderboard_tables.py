@@ -1,30 +1,18 @@
 """The leaderboard → an HTML table: versions, and the paper's rows beneath.
 
-No figure stands without its n; an unknown one reads "n/a". Text is escaped by `ui.format` alone.
+No figure stands without its n. Text is escaped by `ui.format` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from evaluators.figures import Figure
 from sweet.comparing.leaderboard import Row
 from sweet.comparing.standings import Standings, paper_rows
+from ui.figures import Shows, figure, share, similarity
 from ui.format import NA, esc, notice
 from ui.session import BOARD_COLUMNS, BoardView, LogView
-
-Shows = Callable[[float], str]
-
-
-def share(value: float) -> str:
-    """A share of 1, in percent."""
-    return f"{value:.1%}"
-
-
-def similarity(value: float) -> str:
-    """A similarity, at most 1."""
-    return f"{value:.3f}".replace("-", "−")
 
 
 def turns(value: float) -> str:
@@ -67,24 +55,6 @@ _EXPLAINED = (
     "<b>Tokens</b>: read and written by the agent in an episode, over the episodes where all are "
     "known. Their intervals are bootstraps of the mean.</p>"
 )
-
-
-def figure(found: Figure, shows: Shows) -> str:
-    """A figure with its n and its interval; n/a where it is unknown."""
-    n = f'<span class="meta">n = {found.n:,}</span>'
-    if found.value is None:
-        return f"{NA} {n}" if found.n else NA
-    return (
-        f"<strong>{shows(found.value)}</strong> {n} "
-        f'<span class="meta interval">{ends(found, shows)}</span>'
-    )
-
-
-def ends(found: Figure, shows: Shows) -> str:
-    """The ends of a figure's interval."""
-    if found.low is None or found.high is None:
-        return f"[{NA}]"
-    return f"[{shows(found.low)}, {shows(found.high)}]"
 
 
 def table(found: Standings, view: BoardView, versions: Sequence[str] = ()) -> str:

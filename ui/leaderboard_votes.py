@@ -8,8 +8,8 @@ from evaluators.figures import Figure
 from evaluators.preference import Met
 from sweet.comparing.leaderboard import Opinions
 from sweet.comparing.standings import Standings
+from ui.figures import figure, share
 from ui.format import NA, esc, notice, pill
-from ui.leaderboard_tables import figure, share
 
 
 def strength(value: float) -> str:

@@ -94,7 +94,11 @@ def _wire(
     opened = [*chosen, *plan[:3], *ahead, *outputs]
     demo.load(bound(train_actions.open_page, desk), None, opened, **silent)
     look = bound(train_actions.look_ahead, desk)
-    for field in inputs:
+    kind, *others = inputs
+    followed = [fields[name] for name in ("fresh", "task_set")]
+    shown = kind.input(bound(train_actions.choose_kind, desk), kind, followed, **silent)
+    shown.then(look, inputs, ahead, **silent)
+    for field in others:
         events = [field.submit, field.blur] if isinstance(field, gr.Textbox) else [field.input]
         gr.on(events, look, inputs, ahead, trigger_mode="always_last", **silent)
     parts["retrain"].click(bound(train_actions.retrain, desk), [*state, *inputs], **quiet)

@@ -17,7 +17,7 @@ from sweet.errors import ConfigError, PolicyError, StoreError, SweetError
 from sweet.registry import Manifest
 from sweet.services import Services
 from sweet.store import Round, RoundState
-from sweet.types import PolicyVersion
+from sweet.types import PolicyVersion, TaskKind
 from trainer.jobs import Jobs, can_keep
 from trainer.schedule import Schedule, ScheduleState
 from trainer.settings import RoundSettings
@@ -83,6 +83,11 @@ def open_page(desk: Desk, request: gr.Request) -> Outputs:
         *_looked_ahead(desk, train_form.default_settings()),
         *_shown(desk, view, ()),
     )
+
+
+def choose_kind(desk: Desk, kind: str) -> tuple[Any, Any]:
+    """The fields that follow from what is made: how many fresh episodes, and which task sets."""
+    return train_form.choices_of(desk.services, TaskKind(kind))
 
 
 def look_ahead(desk: Desk, *values: Any) -> tuple[str, str]:

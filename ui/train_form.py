@@ -21,8 +21,8 @@ from sweet.types import TaskKind
 from trainer.settings import CHOICES, RoundSettings
 from ui.format import collaborator_name
 
-FRESH_EPISODES = 400
-"""Offered at first: 4 each of 100 tasks, which on two cores is a round of minutes."""
+FRESH_EPISODES = {TaskKind.BACKEND: 400, TaskKind.FRONTEND: 160}
+"""Offered at first: 4 each of 100 or 40 tasks, which on two cores is a round of minutes."""
 MOST_EPISODES = 100_000
 NO_LOG = "fresh episodes only"
 _SERVED = ("The one served now", "")
@@ -37,7 +37,9 @@ ALGORITHMS = {
     "rft": "Rejection fine-tuning",
     "turns": "DPO on the turns that people preferred",
 }
-_FRONT = ("algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks")
+_FRONT = (
+    "tasks", "algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks",
+)  # fmt: skip
 """Settings that the fields in front stand for."""
 _GROUPS = {
     "Which episodes": (
@@ -55,7 +57,7 @@ _GROUPS = {
     "What becomes of it": ("validation_set", "validation_n", "promote", "promote_margin"),
 }  # fmt: skip
 _REST = "Tuning, and the run"
-FRONT_INPUTS = ("algorithm", "policy", "fresh", "source", "task_set")
+FRONT_INPUTS = ("tasks", "algorithm", "policy", "fresh", "source", "task_set")
 _SETTINGS: dict[str, Field] = {field.name: field for field in fields(RoundSettings)}
 EXPERT = tuple(name for name in _SETTINGS if name not in _FRONT)
 
@@ -63,14 +65,22 @@ EXPERT = tuple(name for name in _SETTINGS if name not in _FRONT)
 def front() -> dict[str, Any]:
     """The fields in front, by the names of `FRONT_INPUTS`; the page fills their choices."""
     names = [(f"{ALGORITHMS.get(value, value)} ({value})", value) for value in CHOICES["algorithm"]]
+    kinds = [(kind.things.capitalize(), kind.value) for kind in TaskKind]
+    made: dict[str, Any] = {
+        "tasks": gr.Radio(label="What is made", choices=kinds, value=TaskKind.BACKEND.value)
+    }
     with gr.Row():
-        made = {
+        made |= {
             "algorithm": gr.Dropdown(
                 label="Algorithm", choices=names, value="sweet", min_width=220
             ),
             "policy": gr.Dropdown(label="Start from", choices=[_SERVED], value="", min_width=220),
             "fresh": gr.Number(
-                label="Fresh episodes", value=FRESH_EPISODES, minimum=0, precision=0, min_width=140
+                label="Fresh episodes",
+                value=FRESH_EPISODES[TaskKind.BACKEND],
+                minimum=0,
+                precision=0,
+                min_width=140,
             ),
         }
     with gr.Row():
@@ -114,23 +124,31 @@ def version_choices(services: Services) -> list[tuple[str, str]]:
 
 
 def choices(services: Services) -> tuple[Any, Any]:
-    """What can be chosen: whose episodes, of which task sets."""
+    """What can be chosen at first: whose episodes, of which task sets."""
     model = services.settings.simulator.model
     simulators = [ScriptedCollaborator.name]
     simulators += [] if model == EMBEDDED_MODEL else [f"llm:{model}"]
     sources = [("All", ""), ("Of people", PERSON)]
     sources += [(f"Of the {collaborator_name(name).lower()}", name) for name in simulators]
     sources += [("None: fresh episodes only", NO_LOG)]
-    sets = [s.name for s in services.store.task_sets() if s.kind is TaskKind.BACKEND]
-    return (
-        gr.update(choices=sources, value=""),
-        gr.update(choices=[("Any", ""), *((name, name) for name in sets)], value=""),
-    )
+    return gr.update(choices=sources, value=""), _task_sets(services, TaskKind.BACKEND)
+
+
+def choices_of(services: Services, kind: TaskKind) -> tuple[Any, Any]:
+    """How many fresh episodes are offered for that kind of tasks, and its task sets."""
+    return gr.update(value=FRESH_EPISODES[kind]), _task_sets(services, kind)
+
+
+def _task_sets(services: Services, kind: TaskKind) -> Any:
+    names = [s.name for s in services.store.task_sets() if s.kind is kind]
+    return gr.update(choices=[("Any", ""), *((name, name) for name in names)], value="")
 
 
 def default_settings() -> RoundSettings:
     """What the fields say at first."""
-    return RoundSettings(fresh_tasks=math.ceil(FRESH_EPISODES / RoundSettings().fresh_per_task))
+    first = RoundSettings()
+    fresh = FRESH_EPISODES[first.task_kind]
+    return RoundSettings(fresh_tasks=math.ceil(fresh / first.fresh_per_task))
 
 
 def _version_name(policy_id: str, note: str) -> str:
@@ -147,6 +165,7 @@ def settings_of(values: Sequence[Any]) -> RoundSettings:
     chosen = {name: _value(_SETTINGS[name], given[name]) for name in EXPERT}
     source = str(given["source"] or "")
     return RoundSettings(
+        tasks=str(given["tasks"]),
         algorithm=str(given["algorithm"]),
         policy=str(given["policy"] or ""),
         use_log=source != NO_LOG,

@@ -8,7 +8,9 @@ from typing import Any
 from sweet.registry import Manifest, Promotion, plays, served_for
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion, TaskKind
-from ui.format import NA, esc, notice, number, percent, pill, points, when
+from sweet.validation import Validation, validation
+from ui.figures import OUTCOME, OUTCOME_SHOWS, figure
+from ui.format import NA, esc, notice, number, percent, pill, when
 from ui.train_form import ALGORITHMS
 
 STATES = {
@@ -18,35 +20,15 @@ STATES = {
     RoundState.LOST: ("timeout", "□ stopped"),
 }
 Figures = Mapping[str, Any]
-
-
-def rate(figures: Figures | None) -> str:
-    """A success rate with its 95 % interval and its n; n/a where nothing was scored."""
-    if not figures or not figures.get("n") or figures.get("success_rate") is None:
-        return NA
-    interval = _interval(figures.get("success_ci95"), signed=False)
-    return (
-        f"<strong>{figures['success_rate']:.1%}</strong> "
-        f'<span class="meta">{interval} n = {int(figures["n"]):,}</span>'
-    )
-
-
-def gain(figures: Figures | None) -> str:
-    """The child's success minus its parent's on the same tasks, with interval and n."""
-    if not figures or figures.get("gain") is None:
-        return NA
-    interval = _interval(figures.get("gain_ci95"), signed=True)
-    shown = points(figures["gain"])
-    return (
-        f'<strong>{shown}</strong> <span class="meta">{interval} n = {figures["compared"]:,}</span>'
-    )
-
-
-def _interval(ends: Sequence[float] | None, *, signed: bool) -> str:
-    if not ends:
-        return f"[{NA}]"
-    low, high = ((points(e) if signed else f"{e:.1%}") for e in ends)
-    return f"[{low}, {high}]"
+BESIDE = {
+    TaskKind.BACKEND: ("tests passed", "tests_passed"),
+    TaskKind.FRONTEND: ("all as wanted", "success_rate"),
+}
+"""What is told beside the outcome: the share's name, and its name among the figures."""
+REACHED = (
+    "Parent and child on the same validation tasks: functions by success, web pages by their mean "
+    "reward; with n and 95 % intervals. Gain: child minus parent."
+)
 
 
 def history(rounds: Sequence[Round], opened: str | None, compared: Sequence[str]) -> str:
@@ -63,14 +45,15 @@ def history(rounds: Sequence[Round], opened: str | None, compared: Sequence[str]
     return (
         f'<div class="scroll"><table class="log rounds"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
-        '<p class="meta">Success on the same validation tasks, with 95 % intervals; gain: child '
-        "minus parent, in points.</p>"
+        f'<p class="meta">{REACHED}</p>'
     )
 
 
 def _history_row(one: Round, is_open: bool, is_compared: bool) -> str:
     kind, words = STATES[one.state]
-    figures = one.figures or {}
+    found = validation(one.settings, one.figures)
+    parent, child, gain = reached(found)
+    algorithm = esc(ALGORITHMS.get(one.algorithm, one.algorithm))
     current = ' aria-current="true"' if is_open else ""
     link = (
         f'<a href="?round={esc(one.id)}" data-action="open" data-round="{esc(one.id)}" '
@@ -85,12 +68,12 @@ def _history_row(one: Round, is_open: bool, is_compared: bool) -> str:
     promoted = pill("pass", "promoted") if one.is_promoted else ""
     cells = (
         ("Round", link),
-        ("Algorithm", esc(ALGORITHMS.get(one.algorithm, one.algorithm))),
+        ("Algorithm", f'{algorithm} <span class="meta">{found.kind.things}</span>'),
         ("Version", f"{esc(one.policy_id)} → {esc(one.version_id or NA)} {promoted}"),
         ("State", pill(kind, words)),
-        ("Parent", rate(figures.get("parent"))),
-        ("Child", rate(figures.get("child"))),
-        ("Gain", gain(figures)),
+        ("Parent", parent),
+        ("Child", child),
+        ("Gain", gain),
         ("", toggle),
     )
     tds = "".join(f'<td data-label="{name}">{text}</td>' for name, text in cells)
@@ -128,22 +111,33 @@ def _setting(value: object) -> str:
     return f"<code>{esc(value)}</code>" if value != "" else "any"
 
 
+def reached(found: Validation) -> tuple[str, str, str]:
+    """What the parent reached, and the child, and the gain; each with its n and interval."""
+    shows, shows_gain = OUTCOME_SHOWS[found.kind]
+    return figure(found.parent, shows), figure(found.child, shows), figure(found.gain, shows_gain)
+
+
 def _both_figures(first: Round, second: Round) -> list[tuple[str, str, str]]:
-    figures = (first.figures or {}, second.figures or {})
-    rows = [("gain", gain(figures[0]), gain(figures[1]))]
-    for side in ("child", "parent"):
-        found = [dict(one.get(side) or {}) for one in figures]
-        rows += [
-            (f"{side}: success", rate(found[0]), rate(found[1])),
-            (f"{side}: tests passed", _passed(found[0]), _passed(found[1])),
-            (f"{side}: turns", _turns(found[0]), _turns(found[1])),
-            (f"{side}: not scored", _unscored(found[0]), _unscored(found[1])),
-        ]
+    found = [validation(one.settings, one.figures) for one in (first, second)]
+    (parent, child, gain), (parent2, child2, gain2) = map(reached, found)
+    kind, kind2 = (one.kind for one in found)
+    kinds = dict.fromkeys((kind, kind2))
+    told = " or ".join(OUTCOME[kind] for kind in kinds)
+    rows = [("gain", gain, gain2)]
+    for side, outcome, outcome2 in (("child", child, child2), ("parent", parent, parent2)):
+        a, b = (dict((one.figures or {}).get(side) or {}) for one in (first, second))
+        rows.append((f"{side}: {told}", outcome, outcome2))
+        for told_of in kinds:
+            shares = _beside(a, kind, told_of), _beside(b, kind2, told_of)
+            rows.append((f"{side}: {BESIDE[told_of][0]}", *shares))
+        rows.append((f"{side}: turns", _turns(a), _turns(b)))
+        rows.append((f"{side}: not scored", _unscored(a), _unscored(b)))
     return rows
 
 
-def _passed(figures: Figures) -> str:
-    return _of(percent(figures.get("tests_passed")), figures)
+def _beside(figures: Figures, kind: TaskKind, told_of: TaskKind) -> str:
+    """What is told beside the outcome of tasks of that kind; n/a for a round of the other."""
+    return _of(percent(figures.get(BESIDE[kind][1])), figures) if kind is told_of else NA
 
 
 def _turns(figures: Figures) -> str:
@@ -189,16 +183,17 @@ def versions(
     errors = "".join(notice(f"{id} can't be read", why, "error") for id, why in broken.items())
     return (
         '<div class="scroll"><table class="log"><thead><tr><th scope="col">Version</th>'
-        '<th scope="col">Parent</th><th scope="col">Made by</th><th scope="col">Success</th>'
+        '<th scope="col">Parent</th><th scope="col">Made by</th><th scope="col">Reached</th>'
         '<th scope="col">Its parent’s</th><th scope="col">Gain</th><th scope="col">Serve</th>'
-        f"</tr></thead><tbody>{body}</tbody></table></div>{errors}"
+        f'</tr></thead><tbody>{body}</tbody></table></div><p class="meta">{REACHED}</p>{errors}'
     )
 
 
 def _version_row(
     version: PolicyVersion, manifest: Manifest | None, served: Mapping[TaskKind, str]
 ) -> str:
-    figures: Figures = manifest.figures if manifest else {}
+    of_round = (manifest.settings, manifest.figures) if manifest else ({}, None)
+    parent, child, gain = reached(validation(*of_round))
     made = f"{esc(manifest.round_id or NA)} " if manifest else ""
     made += when(version.created_at) if version.created_at else esc(version.note or "built in")
     things = served_things(served, version.id)
@@ -209,9 +204,9 @@ def _version_row(
         ("Version", f"<strong>{esc(version.id)}</strong>"),
         ("Parent", esc(version.parent_id or "–")),
         ("Made by", made),
-        ("Success", rate(figures.get("child"))),
-        ("Its parent’s", rate(figures.get("parent"))),
-        ("Gain", gain(figures)),
+        ("Reached", child),
+        ("Its parent’s", parent),
+        ("Gain", gain),
         ("", action),
     )
     return "<tr>" + "".join(f'<td data-label="{n}">{text}</td>' for n, text in cells) + "</tr>"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sweet.store import Round, RoundState
+from sweet.types import TaskKind
+from sweet.validation import validation
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
+from ui.figures import OUTCOME, OUTCOME_SHOWS
 from ui.format import MAX_SHOWN_CHARS, NA, duration, esc, notice, number, percent, pill, when
 from ui.train_form import ALGORITHMS
-from ui.train_history import STATES, gain, rate
+from ui.train_history import BESIDE, STATES, reached
 
 _STAGES = {
     "collect": "Collect episodes",
@@ -23,7 +26,7 @@ _STAGES = {
 }
 _MARKS = {"done": "✓", "running": "…", "waiting": "○", "stopped": "□"}
 _SHOWN_RESULTS = {
-    "collect": ("chosen", "fresh", "tasks", "success_rate"),
+    "collect": ("chosen", "fresh", "tasks", "success_rate", "reward"),
     "pairs": ("pairs", "turn_pairs", "tasks"),
     "critic": ("loss", "accuracy"),
     "candidates": ("drawn", "different"),
@@ -34,7 +37,7 @@ _SHOWN_RESULTS = {
 }
 _SHARES = ("success_rate", "accuracy")
 _SOURCES = {
-    "outcome": "tests",
+    "outcome": "rewards",
     "human": "grades, likes, edits",
     "vote": "votes",
     "imported": "imported files",
@@ -48,7 +51,7 @@ def preview(found: Preview) -> str:
         ("Their tasks", f"{found.tasks:,}"),
         ("Pairs of episodes", f"{found.pairs:,}"),
         ("Pairs of turns", f"{found.turn_pairs:,}"),
-        ("Success", f"{percent(found.success_rate)} of {found.scored:,}" if found.scored else NA),
+        (OUTCOME[found.kind].capitalize(), _outcome(found)),
         ("Fresh, played first", f"{found.fresh:,}"),
     ]
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in counts)
@@ -67,6 +70,12 @@ def preview(found: Preview) -> str:
         f'<div class="panel preview"><h2>What it will learn from</h2><dl class="facts">{facts}'
         f"</dl>{lists}{problem if found.problem else ''}</div>"
     )
+
+
+def _outcome(found: Preview) -> str:
+    shows, _ = OUTCOME_SHOWS[found.kind]
+    known = found.outcome
+    return NA if known.value is None else f"{shows(known.value)} of {known.n:,}"
 
 
 def no_preview(why: str) -> str:
@@ -90,10 +99,11 @@ def round_panel(one: Round, stages: Sequence[StageProgress], address: str) -> st
     elapsed_s = sum(stage.seconds or 0.0 for stage in stages)
     rows = "".join(_stage(stage, one) for stage in stages)
     algorithm = ALGORITHMS.get(one.algorithm, one.algorithm)
+    things = validation(one.settings, None).kind.things
     return (
         f'<div class="panel round" data-address="{esc(address)}"><div class="outcome">'
         f"<h2>Round {esc(one.id)}</h2>{pill(kind, words)}"
-        f'<span class="meta">{esc(algorithm)} from {esc(one.policy_id)} · begun '
+        f'<span class="meta">{esc(algorithm)} on {things} from {esc(one.policy_id)} · begun '
         f"{when(one.created_at)} · at work {duration(elapsed_s * 1000)}</span></div>"
         f'<ol class="stages" aria-label="Phases">{rows}</ol>{_end(one, stages)}</div>'
     )
@@ -176,34 +186,39 @@ def _end(one: Round, stages: Sequence[StageProgress]) -> str:
 
 
 def _verdict(one: Round, stages: Sequence[StageProgress]) -> str:
-    figures = one.figures or {}
+    found = validation(one.settings, one.figures)
+    parent, child, gain = reached(found)
+    name, key = BESIDE[found.kind]
+    by = f" ({found.evaluator})" if found.kind is TaskKind.FRONTEND else ""
+    heads = f"{OUTCOME[found.kind].capitalize()}{by}", name.capitalize()
     results = {stage.name: stage.result or {} for stage in stages}
     why = str(results.get("register", {}).get("why", ""))
     rows = (
-        (f"{one.policy_id} (parent)", rate(figures.get("parent")), _passed(figures, "parent")),
-        (f"{one.version_id} (child)", rate(figures.get("child")), _passed(figures, "child")),
+        (f"{one.policy_id} (parent)", parent, _beside(one, "parent", key)),
+        (f"{one.version_id} (child)", child, _beside(one, "child", key)),
     )
     body = "".join(
-        f'<tr><th scope="row">{esc(name)}</th><td data-label="Success">{success}</td>'
-        f'<td data-label="Tests passed">{passed}</td></tr>'
-        for name, success, passed in rows
+        f'<tr><th scope="row">{esc(version)}</th><td data-label="{esc(heads[0])}">{outcome}</td>'
+        f'<td data-label="{heads[1]}">{share}</td></tr>'
+        for version, outcome, share in rows
     )
     state = pill("pass", "✓ promoted") if one.is_promoted else pill("none", "not promoted")
     return (
         f'<div class="verdict" role="status"><h3>{esc(one.version_id or NA)} {state}</h3>'
         f'<p>{esc(why)}</p><div class="scroll"><table><thead><tr><th scope="col">On the same '
-        'validation tasks</th><th scope="col">Success</th><th scope="col">Tests passed</th></tr>'
+        f'validation tasks</th><th scope="col">{esc(heads[0])}</th>'
+        f'<th scope="col">{heads[1]}</th></tr>'
         f"</thead><tbody>{body}</tbody></table></div>"
-        f'<p class="meta">Gain: {gain(figures)}</p></div>'
+        f'<p class="meta">Gain: {gain}</p></div>'
     )
 
 
-def _passed(figures: Mapping, side: str) -> str:
-    found = figures.get(side) or {}
+def _beside(one: Round, side: str, name: str) -> str:
+    found = (one.figures or {}).get(side) or {}
     if not found.get("n"):
         return NA
     turns = number(found.get("mean_turns"), 1)
-    return f'{percent(found.get("tests_passed"))} <span class="meta">{turns} turns</span>'
+    return f'{percent(found.get(name))} <span class="meta">{turns} turns</span>'
 
 
 def log(text: str) -> str:

@@ -21,6 +21,7 @@ from evaluators.preference import (
 from sweet.errors import ConfigError
 from sweet.store import Choice, EpisodeStore, Round, ScoredEpisode, Vote, Voter
 from sweet.types import EpisodeFilter, TaskKind
+from sweet.validation import validation
 
 POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.TIE: 0.5, Choice.BOTH_BAD: 0.5}
 """The left side's points; a vote that is not here (skipped, failed) is no opinion."""
@@ -155,13 +156,15 @@ class RoundPoint:
     parent_id: str
     version_id: str
     task_set: str
+    kind: TaskKind
+    evaluator: str
     parent: Figure
     version: Figure
     gain: Figure
 
 
 def over_rounds(store: EpisodeStore, limit: int = 1000) -> list[RoundPoint]:
-    """Success over the finished rounds, oldest first."""
+    """What the finished rounds reached, oldest first."""
     rounds = [found for found in store.rounds(limit) if found.figures and found.version_id]
     return [_point(found) for found in reversed(rounds)]
 
@@ -253,20 +256,16 @@ def _sortable(row: Row, name: str) -> Any:
 
 
 def _point(done: Round) -> RoundPoint:
-    figures = done.figures or {}
-    gain = _figure(figures, "gain", "gain_ci95", "compared")
+    found = validation(done.settings, done.figures)
     return RoundPoint(
         done.id,
         done.algorithm,
         done.policy_id,
         done.version_id or "",
         str(done.settings.get("validation_set", "")),
-        _figure(figures.get("parent") or {}, "success_rate", "success_ci95", "n"),
-        _figure(figures.get("child") or {}, "success_rate", "success_ci95", "n"),
-        gain,
+        found.kind,
+        found.evaluator,
+        found.parent,
+        found.child,
+        found.gain,
     )
-
-
-def _figure(values: Mapping[str, Any], value: str, interval: str, n: str) -> Figure:
-    low, high = values.get(interval) or (None, None)
-    return Figure(values.get(value), low, high, values.get(n) or 0)

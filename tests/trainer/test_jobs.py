@@ -210,7 +210,7 @@ def test_the_preview_is_what_the_round_then_collects(jobs):
     assert found.by_collaborator == {"scripted": 4}
     assert found.by_policy == {jobs.services.default_policy(): 4}
     assert found.pairs_by_source == {"outcome": 2} and found.turn_pairs == 0
-    assert (found.success_rate, found.scored) == (0.5, 4)
+    assert (found.outcome.value, found.outcome.n) == (0.5, 4)
     assert found.left_out == {"no reward": 2}
     assert jobs.preview(quick(algorithm="rft")).pairs == 0
     assert jobs.preview(quick(fresh_tasks=3, use_log=False)).fresh == 6

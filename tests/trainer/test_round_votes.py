@@ -53,7 +53,7 @@ def test_votes_alone_make_a_round_of_pairs_of_episodes_and_of_turns(services):
     voted(services, one, other)
     found = preview(services, quick())
     assert (found.pairs_by_source, found.turn_pairs_by_source) == ({"vote": 1}, {"vote": 1})
-    assert (found.episodes, found.scored, found.success_rate) == (2, 0, None)
+    assert (found.episodes, found.outcome.n, found.outcome.value) == (2, 0, None)
     assert found.problem == ""
     run_round(services, quick())
     collected = result(services, "collect")

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import gradio as gr
@@ -18,7 +19,7 @@ from sweet.comparing.standings import Standings
 from sweet.errors import StoreError
 from sweet.services import Services
 from sweet.settings import load_settings
-from sweet.types import EpisodeFilter
+from sweet.types import EpisodeFilter, TaskKind
 from tests.fakes import task_row
 from tests.sweet.comparing.test_leaderboard import played, voted
 from ui import leaderboard_actions as actions
@@ -121,8 +122,9 @@ def test_pairwise_wins_are_read_row_against_column() -> None:
 
 
 def point(number: int, task_set: str = "mini-backend/validation") -> RoundPoint:
-    return RoundPoint(f"r{number}", "sweet", f"v{number - 1}", f"v{number}", task_set, rate(3, 10),
-                      rate(4, 10), Figure(0.1, -0.05, 0.2, 10))  # fmt: skip
+    return RoundPoint(f"r{number}", "sweet", f"v{number - 1}", f"v{number}", task_set,
+                      TaskKind.BACKEND, "tests", rate(3, 10), rate(4, 10),
+                      Figure(0.1, -0.05, 0.2, 10))  # fmt: skip
 
 
 def test_rounds_are_drawn_by_task_set_with_parent_interval_and_n() -> None:
@@ -137,8 +139,19 @@ def test_rounds_are_drawn_by_task_set_with_parent_interval_and_n() -> None:
     assert "the latest 24 of 30 rounds" in many and "train?round=r1" in many
 
 
+def test_rounds_on_web_pages_are_drawn_by_reward_and_never_two_evaluators_together() -> None:
+    by_sight = RoundPoint("r1", "sweet", "v0", "v1", "mini-frontend/validation", TaskKind.FRONTEND,
+                          "visual", Figure(0.45, 0.41, 0.5, 100), Figure(0.71, 0.65, 0.76, 100),
+                          Figure(0.26, 0.2, 0.31, 100))  # fmt: skip
+    html = plots.over_rounds([by_sight, replace(by_sight, evaluator="clip:a/b")])
+    assert html.count("<figure") == 2
+    shown = text_of(html)
+    assert "reward by visual; v1: 0.710 [0.650, 0.760] n = 100" in shown
+    assert "reward by clip:a/b" in shown and "+0.260 n = 100 [+0.200, +0.310]" in shown
+
+
 def test_a_round_that_scored_nothing_has_no_mark() -> None:
-    nothing = RoundPoint("r1", "sweet", "v0", "v1", "", NONE, NONE, NONE)
+    nothing = RoundPoint("r1", "sweet", "v0", "v1", "", TaskKind.BACKEND, "", NONE, NONE, NONE)
     html = plots.over_rounds([nothing])
     assert 'class="dot"' not in html and "nan" not in html
     assert "v1: n/a" in html
@@ -159,7 +172,10 @@ def test_nothing_of_a_version_becomes_markup() -> None:
     row = Row(BAD, BAD, BAD, 1, success=rate(1, 1))
     strengths = {BAD: rate(1, 2), "v2": rate(1, 2)}
     said = Opinions(1, strengths, matrix([(BAD, "v2", 1.0)]), side_bias(1, 0))
-    points = [RoundPoint(BAD, BAD, BAD, BAD, BAD, rate(1, 2), rate(1, 2), NONE)]
+    points = [
+        RoundPoint(BAD, BAD, BAD, BAD, BAD, kind, BAD, rate(1, 2), rate(1, 2), NONE)
+        for kind in TaskKind
+    ]
     standing = found(row, people=said, budgets={(BAD, BAD, BAD): [rate(1, 1), rate(1, 1)]})
     html = "".join(
         [

@@ -225,6 +225,36 @@ def test_stop_and_keep_ends_a_phase_and_a_version_comes_of_it(
     visitor.leave()
 
 
+def test_a_round_on_web_pages_runs_from_the_page(studio: Studio, browser: Browser) -> None:
+    visitor = Visitor(browser, studio.address)
+    page = visitor.page
+    go_train(visitor)
+    page.get_by_label("Web pages", exact=True).check()
+    fresh = page.get_by_role("spinbutton", name="Fresh episodes")
+    expect(fresh).to_have_value("160")
+    expect(page.locator("#preview")).to_contain_text(re.compile(r"Fresh, played first\s*160"))
+    page.get_by_label("Of which task set", exact=True).click()
+    expect(page.get_by_role("option", name="Any")).to_be_visible()
+    expect(page.get_by_role("option", name="mini-backend/train")).to_have_count(0)
+    page.keyboard.press("Escape")
+    fresh.fill("16")
+    page.get_by_role("button", name="Expert settings").click()
+    for label, value in SMALL.items():
+        page.get_by_label(re.compile(f"^{label}")).fill(str(value))
+    expect(page.locator("#preview")).to_contain_text(re.compile(r"Fresh, played first\s*16"))
+    visitor.button("Retrain").click()
+    expect(state(visitor)).to_have_text("… running")
+    expect(state(visitor)).to_have_text("✓ done", timeout=PATIENCE_MS)
+    verdict = page.locator("#round .verdict")
+    expect(verdict.locator("thead")).to_contain_text("Reward (")
+    expect(verdict.locator("thead")).to_contain_text("All as wanted")
+    for side in verdict.locator("tbody tr").all():
+        expect(side).to_contain_text(re.compile(r"0\.\d{3} n = \d+ \[0\.\d{3}, [01]\.\d{3}\]"))
+    expect(page.locator("#round .stages")).to_contain_text(re.compile(r"reward 0\.\d"))
+    assert visitor.overflow() == []
+    visitor.leave()
+
+
 def hovers_over_a_plot(visitor: Visitor) -> None:
     """Where the pointer is, a plot tells what the update gave."""
     plot = visitor.page.locator("#plots figure svg").first

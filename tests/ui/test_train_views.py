@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from evaluators.figures import mean, rate
 from sweet.errors import ConfigError
 from sweet.registry import Manifest
 from sweet.store import Round, RoundMetric, RoundState
 from sweet.types import PolicyVersion, TaskKind
+from sweet.validation import validation
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
 from trainer.settings import RoundSettings
@@ -70,7 +72,7 @@ def text_of(html: str) -> str:
 def given(**changes: Any) -> list[Any]:
     """What the fields give at first, but for `changes`."""
     front = {
-        "algorithm": "sweet", "policy": "", "fresh": train_form.FRESH_EPISODES, "source": "",
+        "tasks": "backend", "algorithm": "sweet", "policy": "", "fresh": 400, "source": "",
         "task_set": "",
     }  # fmt: skip
     expert = {f.name: f.default for f in fields(RoundSettings) if f.name in train_form.EXPERT}
@@ -85,7 +87,7 @@ def test_the_fields_say_what_the_defaults_say() -> None:
 def test_every_setting_can_be_reached() -> None:
     inside = set(train_form.EXPERT)
     assert {f.name for f in fields(RoundSettings)} - inside == {
-        "algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks",
+        "tasks", "algorithm", "policy", "fresh_tasks", "use_log", "from_collaborator", "from_tasks",
     }  # fmt: skip
 
 
@@ -95,6 +97,7 @@ def test_fields_become_settings_of_their_own_type() -> None:
     assert (settings.fresh_tasks, settings.from_collaborator) == (3, "person")  # 4 a task
     assert (settings.from_tasks, settings.use_log, settings.since) == ("a/b", True, "x")
     assert isinstance(settings.seed, int) and isinstance(settings.critic_lr, float)
+    assert train_form.settings_of(given(tasks="frontend")).task_kind is TaskKind.FRONTEND
     only_fresh = train_form.settings_of(given(source=train_form.NO_LOG))
     assert (only_fresh.use_log, only_fresh.from_collaborator) == (False, "")
 
@@ -184,17 +187,19 @@ def test_plots_stand_under_their_phase_and_show_where_epochs_begin() -> None:
 
 def test_what_it_will_learn_from_is_counted_by_who_preferred_it() -> None:
     found = Preview(
-        episodes=40, tasks=10, pairs=12, turn_pairs=4, success_rate=0.25, scored=36,
+        kind=TaskKind.BACKEND, episodes=40, tasks=10, pairs=12, turn_pairs=4, outcome=rate(9, 36),
         by_source={"mini-backend/train": 40}, by_collaborator={"scripted": 40}, by_policy={"a": 40},
         pairs_by_source={"outcome": 7, "vote": 5}, turn_pairs_by_source={"human": 3, "imported": 1},
         left_out={"no reward": 2}, people_left_out={"no hidden information": 6}, fresh=0,
     )  # fmt: skip
     shown = text_of(train_round.preview(found).replace("&nbsp;", " "))
     assert "Pairs of episodes 12" in shown and "Pairs of turns 4" in shown
-    assert "25.0% of 36" in shown or "25% of 36" in shown
-    assert "Pairs of episodes by: tests 7 , votes 5" in shown
+    assert "Success 25.0% of 36" in shown
+    assert "Pairs of episodes by: rewards 7 , votes 5" in shown
     assert "Pairs of turns by: grades, likes, edits 3 , imported files 1" in shown
     assert "Preferences left out: no hidden information 6" in shown
+    pages = replace(found, kind=TaskKind.FRONTEND, outcome=mean([0.25, 0.75]))
+    assert "Reward 0.500 of 2" in text_of(train_round.preview(pages))
 
 
 def test_a_stage_that_ended_early_says_what_it_reached_of_what_was_planned() -> None:
@@ -232,11 +237,36 @@ def test_phases_have_counts_times_and_results() -> None:
 
 def test_a_figure_never_stands_without_its_n() -> None:
     shown = text_of(train_round.round_panel(ROUND, STAGES, ""))
-    assert "31.0% [25.0%, 37.7%] n = 200" in shown and "40.5% [34.0%, 47.4%] n = 199" in shown
-    assert "+9.5 pt [−3.0 pt, +16.0 pt] n = 199" in shown and "✓ promoted" in shown
+    assert "31.0% n = 200 [25.0%, 37.7%]" in shown and "40.5% n = 199 [34.0%, 47.4%]" in shown
+    assert "+9.5 pt n = 199 [−3.0 pt, +16.0 pt]" in shown and "✓ promoted" in shown
     nothing: Mapping[str, Any] = {"n": 0, "success_rate": None, "success_ci95": None}
-    assert train_history.rate(nothing) == train_history.rate(None) == "n/a"
-    assert train_history.gain({"gain": None, "compared": 0}) == "n/a"
+    unknown = {"child": nothing, "gain": None, "compared": 0}
+    assert train_history.reached(validation({}, unknown)) == ("n/a", "n/a", "n/a")
+
+
+def test_a_round_on_web_pages_is_told_by_its_reward_and_by_which_evaluator() -> None:
+    side = {"n": 100, "evaluator": "visual", "unscored": 0, "success_rate": 0.0,
+            "success_ci95": [0.0, 0.04], "tests_passed": None, "mean_turns": 3.6}  # fmt: skip
+    figures = {
+        "parent": {**side, "reward": 0.455, "reward_ci95": [0.41, 0.5]},
+        "child": {**side, "reward": 0.71, "reward_ci95": [0.65, 0.76], "success_rate": 0.25},
+        "compared": 100, "gain": 0.255, "gain_ci95": [0.2, 0.3],
+    }  # fmt: skip
+    pages = replace(ROUND, id="r0002", settings={"tasks": "frontend"}, figures=figures)
+    panel = text_of(train_round.round_panel(pages, STAGES, ""))
+    assert "SWEET-RL on web pages from embedded" in panel
+    assert "Reward (visual) All as wanted" in panel and "Tests passed" not in panel
+    assert "0.710 n = 100 [0.650, 0.760] 25% 3.6 turns" in panel
+    assert "Gain: +0.255 n = 100 [+0.200, +0.300]" in panel
+    listed = text_of(train_history.history([pages, ROUND], None, []))
+    assert "0.455 n = 100 [0.410, 0.500]" in listed and "31.0% n = 200" in listed
+    both = text_of(train_history.comparison([ROUND, pages]))
+    assert "child: success or reward 40.5% n = 199 [34.0%, 47.4%] 0.710" in both
+    assert "child: tests passed 51% n = 199 n/a" in both
+    assert "child: all as wanted n/a 25% n = 100" in both
+    version = PolicyVersion("v2", "embedded")
+    made = Manifest(version, "r0002", settings=pages.settings, figures=figures)
+    assert "0.710" in train_history.versions([(version, made)], {}, {})
 
 
 def test_two_rounds_are_compared_by_what_differs() -> None:
@@ -265,7 +295,21 @@ def test_nothing_of_a_round_becomes_markup() -> None:
     stage = StageProgress(BAD, BAD, 1, 2, 1.0, 1.0, BAD, result={"chosen": BAD})
     counted = {BAD: 1}
     found = Preview(
-        1, 1, 1, 1, 0.5, 1, counted, counted, counted, counted, counted, counted, counted, 1, BAD
+        TaskKind.BACKEND,
+        1,
+        1,
+        1,
+        1,
+        rate(1, 1),
+        counted,
+        counted,
+        counted,
+        counted,
+        counted,
+        counted,
+        counted,
+        1,
+        BAD,
     )
     state = ScheduleState(1, 0, 0, BAD, BAD, bad, BAD, BAD)
     html = "".join(

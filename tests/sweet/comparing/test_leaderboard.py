@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.figures import rate
+from evaluators.figures import Figure, rate
 from evaluators.preference import Met
 from sweet.comparing.leaderboard import leaderboard, over_rounds, turn_budgets
 from sweet.comparing.paper import PAPER
 from sweet.errors import ConfigError
 from sweet.store import Choice, EpisodeStore, Voter
-from sweet.types import EpisodeFilter, Evaluation, Reward, StopReason, Verdict
+from sweet.types import EpisodeFilter, Evaluation, Reward, StopReason, TaskKind, Verdict
 from tests.sweet.store.samples import TASK, answers, asks, evaluation, finished, task_row
 
 
@@ -199,6 +199,21 @@ def test_success_over_rounds_is_what_their_validation_found(store):
     assert (first.parent.value, first.parent.low, first.parent.n) == (0.3, 0.22, 100)
     assert (first.version.value, first.version.n, first.gain.n) == (None, 0, 100)
     assert first.task_set == "mini-backend/validation"
+
+
+def test_of_rounds_on_web_pages_the_mean_reward_is_told_with_its_evaluator(store):
+    settings = {"tasks": "frontend", "validation_set": "mini-frontend/validation"}
+    side = {"n": 10, "evaluator": "visual", "success_rate": 0.1, "success_ci95": [0.0, 0.4],
+            "reward": 0.45, "reward_ci95": [0.4, 0.5]}  # fmt: skip
+    unknown = {"n": 10, "evaluator": "visual", "success_rate": 0.1, "reward": 0.7}
+    store.start_round("r1", "sweet", "embedded", settings)
+    figures = {"parent": side, "child": unknown, "compared": 10, "gain": 0.25}
+    store.end_round("r1", version_id="v0001", is_promoted=False, figures=figures)
+    (found,) = over_rounds(store)
+    assert (found.kind, found.evaluator) == (TaskKind.FRONTEND, "visual")
+    assert found.parent == Figure(0.45, 0.4, 0.5, 10)
+    assert found.version == Figure(0.7, None, None, 10)
+    assert found.gain == Figure(0.25, None, None, 10)
 
 
 def test_a_board_is_json_without_loss(store):
