@@ -37,7 +37,7 @@ from sweet.types import (
     Turn,
     Usage,
 )
-from sweet.validation import OUTCOMES
+from sweet.validation import outcome
 from trainer.candidates import Candidate
 from trainer.critics import TurnCritic, ranking_critic
 from trainer.figures import figures
@@ -167,10 +167,11 @@ def in_words(found: Mapping[str, Any]) -> str:
     what = f"best {found['candidates']} of {found['policy']} by {found['critic']}"
     said = f"{what} on {found['tasks']}: n {found['n']}"
     if found["n"]:
-        name, interval = OUTCOMES[TaskKind(found["kind"])]
-        form = ".1%" if name == "success_rate" else ".3f"
-        ends = ", ".join(format(end, form) for end in found[interval] or ())
-        said += f", {name.removesuffix('_rate')} {found[name]:{form}} [{ends or 'n/a'}]"
+        kind = TaskKind(found["kind"])
+        reached = outcome(kind, found)
+        name, form = ("success", ".1%") if kind is TaskKind.BACKEND else ("reward", ".3f")
+        ends = ["n/a" if e is None else format(e, form) for e in (reached.low, reached.high)]
+        said += f", {name} {reached.value:{form}} [{', '.join(ends)}]"
     if found["tests_passed"] is not None:
         said += f", tests passed {found['tests_passed']:.1%}"
     if found["unscored"]:

@@ -174,6 +174,16 @@ def test_a_judge_behind_a_server_picks_and_one_that_is_gone_is_said(tmp_path, mo
     assert "2 not scored, the first: " in in_words(found)
 
 
+def test_web_pages_are_told_by_their_reward_with_its_interval():
+    found = {
+        "candidates": 2, "policy": "a", "critic": "r1", "tasks": "mini-frontend/test",
+        "kind": "frontend", "n": 3, "reward": 0.5, "reward_ci95": [0.25, 0.75], "unscored": 0,
+        "tests_passed": None, "success_rate": 0.0, "success_ci95": [0, 1], "reads_hidden": False,
+    }  # fmt: skip
+    assert in_words(found).endswith("n 3, reward 0.500 [0.250, 0.750]")
+    assert in_words({**found, "n": 1, "reward_ci95": None}).endswith("reward 0.500 [n/a, n/a]")
+
+
 def test_the_command_says_that_it_is_an_oracle(tmp_path, model, monkeypatch, capsys):
     for name, value in (("DATA", tmp_path), ("AGENT__MODEL", model), ("AGENT__MAX_TOKENS", 8)):
         monkeypatch.setenv(f"SWEET_{name}", str(value))
