@@ -14,7 +14,7 @@ from sweet.services import OWN, BatchPlan, Services
 from sweet.settings import EMBEDDED_MODEL
 from sweet.store import Batch, BatchState
 from sweet.types import EpisodeFilter
-from ui import tables
+from ui import designs, tables
 from ui.format import collaborator_name, esc, notice
 from ui.session import WatchView
 from ui.wire import SKIP
@@ -108,13 +108,14 @@ def _shown(services: Services, view: WatchView) -> Watched:
         off = gr.update(active=False)
         return Watched(WatchView(), missing, gr.update(visible=False), "", earlier, off)
     page = services.store.search(EpisodeFilter(batch_id=batch.id), limit=SHOWN)
+    pages = designs.last_pages(services, page.rows)
     running = batch.state in _RUNNING
     can_stop = batch.state is BatchState.RUNNING
     return Watched(
         view=view,
-        progress=tables.batch(batch, datetime.now(UTC)) + _command(batch),
+        progress=tables.batch(batch, datetime.now(UTC), of_pages=bool(pages)) + _command(batch),
         stop=gr.update(value=STOP, visible=running, interactive=can_stop),
-        episodes=tables.batch_episodes(page.rows, page.count),
+        episodes=tables.batch_episodes(page.rows, page.count, pages),
         earlier=earlier,
         timer=gr.update(active=running),
     )

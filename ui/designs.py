@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from evaluators.visual import Similarity, similarity
 from sweet.errors import RenderError, SweetError
 from sweet.parsing import FoundPage, page_in
 from sweet.services import Services
-from sweet.types import Action, Episode, HiddenInfo, TaskKind, TaskRow
+from sweet.types import Action, Episode, EpisodeSummary, HiddenInfo, TaskKind, TaskRow
 from ui.conversation import beside_page
 from ui.design import Figures, Version, as_drawn, design, similarities, wanted_only
 from ui.sealed import sealed_document
@@ -69,6 +70,23 @@ def drawn_turns(services: Services, episode: Episode) -> dict[int, str]:
         + as_drawn(version_of(services, turn.action, turn.index))
         for turn in episode.turns
     }
+
+
+def last_pages(services: Services, rows: Sequence[EpisodeSummary]) -> dict[str, str]:
+    """The last page of each episode that makes one, kept; "" till it was drawn for its score."""
+    return {
+        row.id: _last_page(services, row)
+        for row in rows
+        if services.store.task(row.task_id).kind is TaskKind.FRONTEND
+    }
+
+
+def _last_page(services: Services, row: EpisodeSummary) -> str:
+    if row.reward is None:
+        return ""
+    turns = services.store.episode(row.id).turns
+    found = next((page for turn in reversed(turns) if (page := page_of(turn.action).html)), None)
+    return services.gallery.keep(found) if found else ""
 
 
 def wanted_drawn(services: Services, row: TaskRow) -> str:

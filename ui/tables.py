@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from sweet.store import Batch, BatchState, EpisodePage
 from sweet.types import EpisodeSummary
+from ui.design import picture
 from ui.format import (
     NA,
     collaborator_name,
@@ -136,11 +138,12 @@ _STATES = {
 }
 
 
-def batch(batch: Batch, now: datetime) -> str:
+def batch(batch: Batch, now: datetime, *, of_pages: bool = False) -> str:
     """How far a batch is: state, count, bar, elapsed and remaining, figures so far."""
     kind, words = _STATES[batch.state]
     share = batch.finished / batch.total if batch.total else 1.0
-    facts = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in _batch_facts(batch, now))
+    known = _batch_facts(batch, now, of_pages=of_pages)
+    facts = "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in known)
     error = notice("The batch broke off", batch.error, "error") if batch.error else ""
     return (
         f'<div class="batch panel" data-address="batch={esc(batch.id)}">'
@@ -163,16 +166,17 @@ def _chosen(batch: Batch) -> str:
     )
 
 
-def _batch_facts(batch: Batch, now: datetime) -> list[tuple[str, str]]:
+def _batch_facts(batch: Batch, now: datetime, *, of_pages: bool) -> list[tuple[str, str]]:
     elapsed_ms = _elapsed_ms(batch, now)
     left = batch.total - batch.finished
     running = batch.ended_at is None
     remaining = elapsed_ms / batch.finished * left if running and batch.finished else None
     scored = batch.finished - batch.errors
+    succeeded = f"{batch.succeeded} of {scored}" if scored > 0 else NA
     return [
         ("Elapsed", duration(elapsed_ms)),
         ("Remaining", duration(remaining) if running else "–"),
-        ("Succeeded", f"{batch.succeeded} of {scored}" if scored > 0 else NA),
+        ("All as wanted" if of_pages else "Succeeded", succeeded),
         ("Mean reward", number(batch.mean_reward)),
         ("Failed to run", str(batch.errors)),
     ]
@@ -183,20 +187,26 @@ def _elapsed_ms(batch: Batch, now: datetime) -> float:
     return max(0.0, (end - datetime.fromisoformat(batch.created_at)).total_seconds() * 1000)
 
 
-def batch_episodes(rows: Sequence[EpisodeSummary], count: int) -> str:
-    """The newest episodes of a batch, each a link to its replay, of `count`."""
+def batch_episodes(
+    rows: Sequence[EpisodeSummary], count: int, pages: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The newest episodes of a batch, each a link to its replay, of `count`.
+
+    `pages`: what those that make web pages came to, as the name of a kept one, by episode.
+    """
     if not rows:
         return notice("No episode yet", "The first one appears here as soon as it has begun.")
-    body = "".join(_batch_row(row) for row in rows)
+    body = "".join(_batch_row(row, pages) for row in rows)
+    last = "Page" if pages else "Tests passed"
     more = f'<p class="meta">The newest {len(rows)} of {count:,}.</p>' if count > len(rows) else ""
     return (
         '<div class="scroll"><table class="log"><thead><tr><th>Task</th><th>Turns</th>'
-        f"<th>Outcome</th><th>Reward</th><th>Tests passed</th></tr></thead><tbody>{body}</tbody>"
+        f"<th>Outcome</th><th>Reward</th><th>{last}</th></tr></thead><tbody>{body}</tbody>"
         f"</table></div>{more}"
     )
 
 
-def _batch_row(row: EpisodeSummary) -> str:
+def _batch_row(row: EpisodeSummary, pages: Mapping[str, str]) -> str:
     kind, words = outcome(row.stop_reason, row.reward, row.rating, graded=row.tests_passed is None)
     error = f'<p class="meta">{esc(row.error)}</p>' if row.error else ""
     return (
@@ -204,8 +214,16 @@ def _batch_row(row: EpisodeSummary) -> str:
         f'{esc(row.description)}</a></td><td data-label="Turns">{row.turns}</td>'
         f'<td data-label="Outcome">{pill(kind, words)}{error}</td>'
         f'<td data-label="Reward">{number(row.reward)}</td>'
-        f'<td data-label="Tests passed">{percent(row.tests_passed)}</td></tr>'
+        f"{_made(row, pages.get(row.id))}</tr>"
     )
+
+
+def _made(row: EpisodeSummary, page: str | None) -> str:
+    """How many tests a function passed, or how a page looks at the end."""
+    if page is None:
+        return f'<td data-label="Tests passed">{percent(row.tests_passed)}</td>'
+    shown = picture(page, "The page at the end") if page else NA
+    return f'<td class="thumb" data-label="Page">{shown}</td>'
 
 
 def batch_list(batches: Sequence[Batch]) -> str:
@@ -215,7 +233,8 @@ def batch_list(batches: Sequence[Batch]) -> str:
     body = "".join(_batch_line(found) for found in batches)
     return (
         '<div class="scroll"><table class="log"><thead><tr><th>Started</th><th>Task set</th>'
-        "<th>Policy</th><th>State</th><th>Finished</th><th>Succeeded</th></tr></thead>"
+        "<th>Policy</th><th>State</th><th>Finished</th><th>Succeeded</th>"
+        "<th>Mean reward</th></tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -230,5 +249,6 @@ def _batch_line(found: Batch) -> str:
         f'<td data-label="Policy">{esc(chosen.get("policy_id", NA))}</td>'
         f'<td data-label="State">{pill(kind, words)}</td>'
         f'<td data-label="Finished">{found.finished}/{found.total}</td>'
-        f'<td data-label="Succeeded">{found.succeeded}</td></tr>'
+        f'<td data-label="Succeeded">{found.succeeded}</td>'
+        f'<td data-label="Mean reward">{number(found.mean_reward)}</td></tr>'
     )

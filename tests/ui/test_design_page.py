@@ -225,6 +225,12 @@ def test_a_batch_of_pages_runs_from_the_watch_page(arrive: Arrive) -> None:
     expect(page.locator("#progress")).to_contain_text("2/2", timeout=120_000)
     expect(page.locator("#progress")).to_contain_text(re.compile(r"Mean reward\s*0\.\d\d"))
     expect(page.locator("#episodes .pill").first).to_contain_text("alike")
+    expect(page.locator("#progress")).to_contain_text(re.compile(r"All as wanted\s*\d of 2"))
+    pictures = page.locator("#episodes td.thumb img")
+    expect(pictures).to_have_count(2)
+    for one in pictures.all():
+        expect(one).to_have_js_property("naturalWidth", 1280)
+    expect(page.locator("#episodes")).not_to_contain_text("Tests passed")
     page.locator("#episodes tbody a").first.click()
     expect(page.locator("#turn-1 .as-drawn img")).to_be_visible()
     expect(page.locator("#turn-1 .message.collaborator")).not_to_be_empty()

@@ -177,5 +177,11 @@ def test_a_batch_that_has_finished_nothing_does_not_guess() -> None:
     assert shown.count("<dd>n/a</dd>") == 3
 
 
-def test_a_batch_of_web_pages_has_no_yes_or_no_but_a_mean() -> None:
-    assert "<dt>Mean reward</dt><dd>0.83</dd>" in tables.batch(batch(mean_reward=0.831), NOW)
+def test_a_batch_of_web_pages_has_a_mean_and_the_pages_as_they_came_out() -> None:
+    shown = tables.batch(batch(mean_reward=0.831), NOW, of_pages=True)
+    assert "<dt>Mean reward</dt><dd>0.83</dd>" in shown
+    assert "All as wanted" in shown and "Succeeded" not in shown
+    page = "a" * 64
+    drawn = tables.batch_episodes([SUMMARY], 1, {SUMMARY.id: page})
+    assert f"{page}-1280.png" in drawn and "Tests passed" not in drawn
+    assert "n/a" in tables.batch_episodes([SUMMARY], 1, {SUMMARY.id: ""})
