@@ -46,18 +46,19 @@ POLICY_SETTINGS = {"policy_lr", "policy_epochs", "policy_beta", "policy_nll"}
 """Settings that make no difference before the policy's own stage."""
 
 
-def _grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
+def grid(**values: tuple[float, ...]) -> tuple[dict[str, float], ...]:
+    """All settings that take one of each setting's values."""
     return tuple(dict(zip(values, some, strict=True)) for some in product(*values.values()))
 
 
-_MEANS = {"credit": "turn_mean", "critic_beta": 1.0}
-_SUMS = {"credit": "turn_sum", "critic_beta": 0.1}  # a sum is some ten times a mean
+MEANS = {"credit": "turn_mean", "critic_beta": 1.0}
+SUMS = {"credit": "turn_sum", "critic_beta": 0.1}  # a sum is some ten times a mean
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
-    "rft": _grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
-    "mtdpo": _grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0)),
+    "rft": grid(policy_lr=(1e-3, 3e-3), policy_epochs=(4, 8)),
+    "mtdpo": grid(policy_beta=(0.3, 1.0), policy_nll=(1.0, 10.0)),
     "sweet": tuple(
-        {**credit, "critic_nll": nll, "policy_least": 256, "policy_epochs": 1}
-        for credit, weights in ((_MEANS, (1.0, 5.0)), (_SUMS, (5.0, 20.0)))
+        {**credit, "critic_nll": nll, "critic_epochs": 4, "policy_least": 256, "policy_epochs": 1}
+        for credit, weights in ((MEANS, (1.0, 5.0)), (SUMS, (5.0, 20.0)))
         for nll in weights
     ),
 }
