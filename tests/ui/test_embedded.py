@@ -28,9 +28,12 @@ def turns(visitor: Visitor) -> int:
 
 
 def is_over(visitor: Visitor) -> bool:
-    """Whether the episode has a result; waits until nobody speaks."""
+    """Whether the episode has a result; waits until it has, or it is the person's turn."""
     turns(visitor)
-    return visitor.page.locator(".result").count() > 0
+    result = visitor.page.locator(".result")
+    send = visitor.page.get_by_role("button", name="Send", exact=True, disabled=False)
+    expect(result.or_(send).first).to_be_visible(timeout=60_000)
+    return result.count() > 0
 
 
 def play_to_the_end(visitor: Visitor, marker: str) -> None:
