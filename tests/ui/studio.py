@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -61,12 +62,24 @@ def _slowly(handler: Handler) -> Iterator[bytes]:
     yield from (piece("", "stop"), USAGE, DONE)
 
 
+def free_port() -> int:
+    """A port that no other app takes while one of ours is started again on it."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
 class Studio:
     """A running app: its address, its data folder, and the way to end it."""
 
     def __init__(self, data: Path, port: int = 0, **env: str) -> None:
         self.data = data
-        self._env = {**os.environ, "SWEET_DATA": str(data), "SWEET_PORT": str(port), **env}
+        self._env = {
+            **os.environ,
+            "SWEET_DATA": str(data),
+            "SWEET_PORT": str(port or free_port()),
+            **env,
+        }
         self._lines: list[str] = []
         self._process = subprocess.Popen(
             [sys.executable, "app.py"],
