@@ -108,7 +108,7 @@ def _shown(services: Services, view: WatchView) -> Watched:
         off = gr.update(active=False)
         return Watched(WatchView(), missing, gr.update(visible=False), "", earlier, off)
     page = services.store.search(EpisodeFilter(batch_id=batch.id), limit=SHOWN)
-    pages = designs.last_pages(services, page.rows)
+    pages = designs.scored_pages(services, page.rows)
     running = batch.state in _RUNNING
     can_stop = batch.state is BatchState.RUNNING
     return Watched(

@@ -72,20 +72,19 @@ def drawn_turns(services: Services, episode: Episode) -> dict[int, str]:
     }
 
 
-def last_pages(services: Services, rows: Sequence[EpisodeSummary]) -> dict[str, str]:
-    """The last page of each episode that makes one, kept; "" till it was drawn for its score."""
+def scored_pages(services: Services, rows: Sequence[EpisodeSummary]) -> dict[str, str]:
+    """The page that each episode was scored by, of those that make one, kept; "" where none was."""
     return {
-        row.id: _last_page(services, row)
+        row.id: _scored_page(services, row)
         for row in rows
         if services.store.task(row.task_id).kind is TaskKind.FRONTEND
     }
 
 
-def _last_page(services: Services, row: EpisodeSummary) -> str:
+def _scored_page(services: Services, row: EpisodeSummary) -> str:
     if row.reward is None:
         return ""
-    turns = services.store.episode(row.id).turns
-    found = next((page for turn in reversed(turns) if (page := page_of(turn.action).html)), None)
+    found = page_in(services.store.episode(row.id).artifact or "").html
     return services.gallery.keep(found) if found else ""
 
 

@@ -295,22 +295,9 @@ def test_nothing_of_a_round_becomes_markup() -> None:
     stage = StageProgress(BAD, BAD, 1, 2, 1.0, 1.0, BAD, result={"chosen": BAD})
     counted = {BAD: 1}
     found = Preview(
-        TaskKind.BACKEND,
-        1,
-        1,
-        1,
-        1,
-        rate(1, 1),
-        counted,
-        counted,
-        counted,
-        counted,
-        counted,
-        counted,
-        counted,
-        1,
-        BAD,
-    )
+        TaskKind.BACKEND, 1, 1, 1, 1, rate(1, 1), counted, counted, counted, counted, counted,
+        counted, counted, 1, BAD,
+    )  # fmt: skip
     state = ScheduleState(1, 0, 0, BAD, BAD, bad, BAD, BAD)
     html = "".join(
         [
