@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -149,10 +149,11 @@ def write_results(
     results = docs / "results"
     results.mkdir(parents=True, exist_ok=True)
     (results / f"{set_name}.json").write_text(json.dumps(found, indent=1) + "\n")
-    base = next((row["outcome"] for row in table if row["method"] == "base"), None)
-    plot = docs / "images" / f"results-{set_name}.svg"
-    plot.parent.mkdir(parents=True, exist_ok=True)
-    plot.write_text(svg(points, base, OUTCOMES[set_name].name))
+    if _is_curve(points):
+        base = next((row["outcome"] for row in table if row["method"] == "base"), None)
+        plot = docs / "images" / f"results-{set_name}.svg"
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        plot.write_text(svg(points, base, OUTCOMES[set_name].name))
     known = {name: results / f"{name}.json" for name in OUTCOMES}
     there = {n: json.loads(path.read_text()) for n, path in known.items() if path.exists()}
     (docs / "results.md").write_text(page(there))
@@ -213,17 +214,29 @@ The numbers are in [results/{set_name}.json](results/{set_name}.json).
 
 {_gains(found["methods"], outcome.name)}
 
-### By number of episodes
+{_by_episodes(set_name, found["by_episodes"])}### Conditions
 
-![{outcome.name.capitalize()} by number of episodes](images/results-{set_name}.svg)
+{conditions}
+"""
 
-{_points(found["by_episodes"], outcome.name)}
+
+def _is_curve(points: Sequence[Mapping[str, Any]]) -> bool:
+    return len({point["episodes"] for point in points}) > 1
+
+
+def _by_episodes(set_name: str, points: list[dict[str, Any]]) -> str:
+    """What fewer episodes give; nothing where that was not tried."""
+    if not _is_curve(points):
+        return ""
+    outcome = OUTCOMES[set_name].name
+    return f"""### By number of episodes
+
+![{outcome.capitalize()} by number of episodes](images/results-{set_name}.svg)
+
+{_points(points, outcome)}
 
 The first seed alone; the dashed line is the base model.
 
-### Conditions
-
-{conditions}
 """
 
 

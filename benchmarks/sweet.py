@@ -19,7 +19,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -104,17 +104,14 @@ def run(plan: Plan | None = None) -> list[Comparison]:
     """
     plan = plan or Plan()
     plan.out.mkdir(parents=True, exist_ok=True)
-    chosen = _tuned(plan)
-    first = plan.seeds[0]
-    studies = [*((seed, plan.tasks) for seed in plan.seeds), *((first, n) for n in plan.sizes)]
-    phases: list[tuple[Any, list[tuple[Any, ...]]]] = [
-        (study, [(plan, chosen, seed, tasks) for seed, tasks in studies]),
-        (second_round, [(plan, chosen, seed) for seed in plan.seeds if "sweet" in plan.methods]),
-    ]
-    findings: list[Finding] = []
-    for work, todo in phases:
-        findings += [found for some in _in_processes(plan, work, todo) for found in some]
+    with _pool(plan) as pool:
+        chosen = _tuned(plan, pool)
+        findings = _proved(plan, chosen, pool)
         table = _written(plan, chosen, findings)
+        if "sweet" in plan.methods:
+            seconds = [pool.submit(second_round, plan, chosen, seed) for seed in plan.seeds]
+            findings += [some.result() for some in seconds]
+            table = _written(plan, chosen, findings)
     by_name = {row["method"]: row for row in table}
     outcome = OUTCOMES[plan.set_name].name
     sweet = by_name.get("sweet") or table[-1]
@@ -141,29 +138,45 @@ def _written(
     return table
 
 
-def study(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int, tasks: int) -> list[Finding]:
-    """All methods from one seed's episodes, on the test tasks."""
-    folder = plan.out / f"seed-{seed}-{tasks}"
-    with Services(Settings(data=folder)) as services:
-        versions: dict[str, Round | None] = {BASE: None}
+def _proved(plan: Plan, chosen: dict[str, dict[str, Any]], pool: Executor) -> list[Finding]:
+    """All methods of all seeds, each played on the test tasks as soon as it has learned."""
+    first = plan.seeds[0]
+    studies = [*((seed, plan.tasks) for seed in plan.seeds), *((first, n) for n in plan.sizes)]
+    learning = {pool.submit(learn, plan, chosen, *one): one for one in studies}
+    playing = [
+        pool.submit(play_test, plan, *learning[done], method, round_)
+        for done in as_completed(learning)
+        for method, round_ in done.result().items()
+    ]
+    return sorted((one.result() for one in playing), key=lambda found: (found.seed, found.tasks))
+
+
+def learn(
+    plan: Plan, chosen: dict[str, dict[str, Any]], seed: int, tasks: int
+) -> dict[str, Round | None]:
+    """The round of every method from one seed's episodes; none of the base."""
+    with Services(Settings(data=plan.out / f"seed-{seed}-{tasks}")) as services:
+        versions: dict[str, Round | None] = {}
         for method in sorted(plan.methods, key=lambda m: m != "sweet"):  # it draws for the others
             settings = _settings(plan, method, seed, tasks, chosen[method])
             versions[method] = _finished(services, settings)
-        if tasks != plan.tasks:
-            del versions[BASE]  # it learned from none
-        return [
-            _finding(plan, services, folder, method, round_, seed, tasks)
-            for method, round_ in versions.items()
-        ]
+    return versions if tasks != plan.tasks else {BASE: None, **versions}
 
 
-def second_round(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int) -> list[Finding]:
+def play_test(plan: Plan, seed: int, tasks: int, method: str, round_: Round | None) -> Finding:
+    """What a round of `learn` came to on the test tasks."""
+    folder = plan.out / f"seed-{seed}-{tasks}"
+    with Services(Settings(data=folder)) as services:
+        return _finding(plan, services, folder, method, round_, seed, tasks)
+
+
+def second_round(plan: Plan, chosen: dict[str, dict[str, Any]], seed: int) -> Finding:
     """SWEET's second round, from new episodes of new tasks, on the test tasks."""
     folder = plan.out / f"seed-{seed}-{plan.tasks}"
     with Services(Settings(data=folder)) as services:
         settings = _settings(plan, "sweet", seed, plan.tasks, chosen["sweet"])
         round_ = _finished(services, _second(settings, _finished(services, settings)))
-        return [_finding(plan, services, folder, SECOND, round_, seed, plan.tasks)]
+        return _finding(plan, services, folder, SECOND, round_, seed, plan.tasks)
 
 
 def _settings(
@@ -233,16 +246,31 @@ def _take_over(bench: Workbench, done: Sequence[Round]) -> None:
             return
 
 
-def _tuned(plan: Plan) -> dict[str, dict[str, Any]]:
+def _tuned(plan: Plan, pool: Executor) -> dict[str, dict[str, Any]]:
     """Each method's settings with the best outcome on validation tasks."""
     longest_first = reversed(plan.methods)
     tuned = dict.fromkeys(LIKE.get(method, method) for method in longest_first)
-    best = dict(_in_processes(plan, _tune, [(plan, method) for method in tuned]))
+    best = dict(pool.map(_tune, [plan] * len(tuned), tuned))
     return {method: best[LIKE.get(method, method)] for method in plan.methods}
 
 
+def _tuned_path(plan: Plan, method: str) -> Path:
+    return plan.out / f"tuned-{method}.json"
+
+
+def _tried(plan: Plan, method: str) -> list[dict[str, Any]]:
+    """A method's settings, each with what its version had on its parent on validation tasks."""
+    found = json.loads(_tuned_path(plan, method).read_text())
+    names = plan.grids[method][0]
+    gains = [None if one["gain"] is None else round(one["gain"], 3) for one in found]
+    return [
+        {**{name: one[name] for name in names}, "validation_gain": gain}
+        for one, gain in zip(found, gains, strict=True)
+    ]
+
+
 def _tune(plan: Plan, method: str) -> tuple[str, dict[str, Any]]:
-    path = plan.out / f"tuned-{method}.json"
+    path = _tuned_path(plan, method)
     if not path.exists():
         with Services(Settings(data=plan.out / f"tune-{method}")) as services:
             tried = []
@@ -307,13 +335,20 @@ def _stage_seconds(folder: Path, round_: Round) -> dict[str, float]:
     return {path.stem[3:]: json.loads(path.read_text())["seconds"] for path in stages}
 
 
-def _in_processes(plan: Plan, work: Any, todo: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """`work` of each, some at once, in their order."""
+class _Here(Executor):
+    """Does what it is given in this process, at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The finished future of `fn`'s result; what `fn` raises is raised here."""
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def _pool(plan: Plan) -> Executor:
     if plan.at_once == 1:
-        return [work(*one) for one in todo]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(plan.at_once, mp_context=spawn) as pool:
-        return list(pool.map(work, *zip(*todo, strict=True)))
+        return _Here()
+    return ProcessPoolExecutor(plan.at_once, multiprocessing.get_context("spawn"))
 
 
 def _conditions(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -326,7 +361,7 @@ def _conditions(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]
         "test_seed": plan.test_seed,
         "seeds": list(plan.seeds),
         "chosen_on_validation": chosen,
-        "settings_tried": {name: list(map(dict, plan.grids[name])) for name in plan.grids},
+        "settings_tried": {name: _tried(plan, name) for name in plan.grids},
         "validation_tasks": plan.validation_n,
         "interval": "95 % bootstrap over tasks and seeds",
     }

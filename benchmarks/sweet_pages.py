@@ -5,24 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks import sweet
+from benchmarks import sweet as functions
 from benchmarks.comparison import Comparison
-from benchmarks.sweet import GRIDS, MEANS, SUMS, Plan, grid
+from benchmarks.sweet import Plan, grid
 from sweet.types import TaskKind
 
-MORE: dict[str, tuple[dict[str, Any], ...]] = {
-    "rft": grid(policy_lr=(3e-4, 1e-2), policy_epochs=(4, 8)),
+MEANS_1, MEANS_5, SUMS, _ = (
+    {**setting, "policy_nll": 10.0} for setting in functions.GRIDS["sweet"]
+)
+GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
+    "rft": (
+        *functions.GRIDS["rft"],
+        *grid(policy_lr=(1e-2,), policy_epochs=(4, 8)),
+        *grid(policy_lr=(3e-3, 1e-2), policy_epochs=(16,)),
+    ),
     "mtdpo": (
-        *grid(policy_beta=(1.0, 3.0), policy_nll=(0.3,)),
-        *grid(policy_beta=(3.0,), policy_nll=(1.0, 3.0)),
+        *functions.GRIDS["mtdpo"],
+        *grid(policy_beta=(1.0,), policy_nll=(0.3, 0.1)),
+        *grid(policy_beta=(3.0,), policy_nll=(0.3, 0.1)),
     ),
-    "sweet": tuple(
-        {**credit, "critic_nll": nll, "critic_epochs": epochs, "policy_least": 256,
-         "policy_epochs": 1}
-        for credit, nll, epochs in ((SUMS, 5.0, 1), (SUMS, 1.0, 1), (MEANS, 5.0, 1), (SUMS, 5.0, 2))
+    "sweet": (
+        *(MEANS_1, MEANS_5, SUMS),
+        *({**SUMS, "critic_epochs": epochs} for epochs in (1, 2)),
+        *({**SUMS, "critic_epochs": 1, "policy_nll": nll} for nll in (3.0, 1.0, 30.0)),
     ),
-}  # fmt: skip
-"""Beside the settings tried on functions, of which those at an edge did best: four more each.
+}
+"""Eight each: what was tried on functions, and more on the side where that did best on pages.
 
 A critic that saw every pair once prefers going on to a hasty answer at nearly every turn of what
 it was not trained for; one that saw them four times does no longer.
@@ -33,7 +41,7 @@ PLAN = Plan(
     out=Path("build/sweet-pages"),
     methods=("rft", "mtdpo", "sweet"),
     sizes=(),
-    grids={method: GRIDS[method] + more for method, more in MORE.items()},
+    grids=GRIDS,
     test_n=500,
 )
 """Without what only explains the result on functions: a page is some ten times as long as they."""
@@ -41,4 +49,4 @@ PLAN = Plan(
 
 def run(plan: Plan = PLAN) -> list[Comparison]:
     """SWEET's reward on test tasks against every other method's, in percent; takes hours."""
-    return sweet.run(plan)
+    return functions.run(plan)

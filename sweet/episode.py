@@ -187,11 +187,20 @@ async def retry_episode(log: EpisodeLog, episode: Episode) -> Episode:
 
 
 async def stop_episode(log: EpisodeLog, episode_id: str) -> Episode:
-    """The episode, ended because somebody asked; what was said stays, and there is no reward."""
+    """The episode, ended because somebody asked; what was said stays, and there is no reward.
+
+    One that has ended otherwise, be it at this very moment, stays as it ended.
+    """
     episode = await asyncio.to_thread(log.episode, episode_id)
     if episode.stop_reason is not None:
         return episode
-    await asyncio.to_thread(log.finish, episode_id, StopReason.STOPPED)
+    try:
+        await asyncio.to_thread(log.finish, episode_id, StopReason.STOPPED)
+    except StoreError:
+        episode = await asyncio.to_thread(log.episode, episode_id)
+        if episode.stop_reason is None:
+            raise
+        return episode
     return await asyncio.to_thread(log.episode, episode_id)
 
 

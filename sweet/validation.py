@@ -14,6 +14,10 @@ OUTCOMES = {
     TaskKind.FRONTEND: ("reward", "reward_ci95"),
 }
 """By what versions are compared, with its interval: names among the figures of a side."""
+OUTCOME = {TaskKind.BACKEND: "success", TaskKind.FRONTEND: "reward"}
+"""The same in a word."""
+OUTCOME_FORM = {TaskKind.BACKEND: ".1%", TaskKind.FRONTEND: ".3f"}
+"""How it is written in plain text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -72,26 +72,33 @@ def _settings_options(parser: argparse.ArgumentParser) -> None:
     from trainer.pretraining.pretrain import PretrainSettings
 
     for field in fields(PretrainSettings):
-        _option(parser, field, f"default: {field.default}, or the kind's own")
+        about = f"default: {field.default}, or the kind's own"
+        _option(parser, field.name, field.default, about)
 
 
 def _round_options(parser: argparse.ArgumentParser) -> None:
-    from trainer.settings import RoundSettings
+    from trainer.settings import RoundSettings, default_of
 
     for field in fields(RoundSettings):
-        shown = "the one served now" if field.name == "policy" else field.default
+        default, pages = (default_of(field, kind) for kind in TaskKind)
+        shown = "any" if default == "" else default
         about = str(field.metadata["help"])
-        about += "" if "default:" in about else f" (default: {shown if shown != '' else 'any'})"
-        _option(parser, field, about.replace("%", "%%"))  # argparse formats it
+        if "default:" not in about:
+            about += (
+                f" (default: {shown})"
+                if pages == default
+                else (f" (default: {shown}; of web pages: {pages})")
+            )
+        _option(parser, field.name, default, about.replace("%", "%%"))  # argparse formats it
 
 
-def _option(parser: argparse.ArgumentParser, field: Field[Any], about: str) -> None:
+def _option(parser: argparse.ArgumentParser, name: str, default: Any, about: str) -> None:
     """An option for a setting: its name, and a value of its type or --name and --no-name."""
-    option = "--" + field.name.replace("_", "-")
-    if isinstance(field.default, bool):
+    option = "--" + name.replace("_", "-")
+    if isinstance(default, bool):
         parser.add_argument(option, action=argparse.BooleanOptionalAction, help=about)
     else:
-        parser.add_argument(option, type=type(field.default), metavar="…", help=about)
+        parser.add_argument(option, type=type(default), metavar="…", help=about)
 
 
 def _schedule_options(commands: argparse._SubParsersAction) -> None:

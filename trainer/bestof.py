@@ -37,7 +37,7 @@ from sweet.types import (
     Turn,
     Usage,
 )
-from sweet.validation import outcome
+from sweet.validation import OUTCOME, OUTCOME_FORM, outcome
 from trainer.candidates import Candidate
 from trainer.critics import TurnCritic, ranking_critic
 from trainer.figures import figures
@@ -169,9 +169,9 @@ def in_words(found: Mapping[str, Any]) -> str:
     if found["n"]:
         kind = TaskKind(found["kind"])
         reached = outcome(kind, found)
-        name, form = ("success", ".1%") if kind is TaskKind.BACKEND else ("reward", ".3f")
+        form = OUTCOME_FORM[kind]
         ends = ["n/a" if e is None else format(e, form) for e in (reached.low, reached.high)]
-        said += f", {name} {reached.value:{form}} [{', '.join(ends)}]"
+        said += f", {OUTCOME[kind]} {reached.value:{form}} [{', '.join(ends)}]"
     if found["tests_passed"] is not None:
         said += f", tests passed {found['tests_passed']:.1%}"
     if found["unscored"]:

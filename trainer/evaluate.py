@@ -16,6 +16,7 @@ from sweet.registry import for_kind
 from sweet.rollout import assignments
 from sweet.store import EpisodeStore
 from sweet.types import Episode, EpisodeFilter, PolicyVersion, Reward, TaskKind
+from sweet.validation import OUTCOME, OUTCOME_FORM
 from trainer.figures import figures
 from trainer.settings import RoundSettings
 from trainer.simulate import play
@@ -65,10 +66,10 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     gain, ci95 = compared["gain"], compared["gain_ci95"]
     if gain is None:
         return False, "not promoted: no validation task was scored for both"
-    is_whole = settings.task_kind is TaskKind.BACKEND
-    what, form = ("success", "+.1%") if is_whole else ("reward", "+.3f")
-    low, high = (format(end, form) for end in ci95)
-    found = f"{gain:{form}} {what} [{low}, {high}] on {compared['compared']} tasks"
+    form = OUTCOME_FORM[settings.task_kind]
+    low, high = (format(end, f"+{form}") for end in ci95)
+    what = OUTCOME[settings.task_kind]
+    found = f"{gain:+{form}} {what} [{low}, {high}] on {compared['compared']} tasks"
     if compared.get("ended_early"):
         found += f" of {compared['planned']} (ended early, as asked)"
     if settings.promote == "never":
@@ -77,7 +78,7 @@ def verdict(compared: Result, settings: RoundSettings) -> tuple[bool, str]:
     if reached > settings.promote_margin:
         return True, f"promoted: {found}"
     rule = "the interval's lower end" if settings.promote == "certain" else "the gain"
-    least = format(settings.promote_margin, form[1:])
+    least = format(settings.promote_margin, form)
     return False, f"not promoted: {found}; {rule} must be above {least}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +69,22 @@ def _setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
+def _by_kind(backend: Any, frontend: Any, help: str) -> Any:
+    """A setting with a default of its own for each kind of tasks."""
+    by_kind = {TaskKind.BACKEND.value: backend, TaskKind.FRONTEND.value: frontend}
+    return field(default=None, metadata={"help": help, "by_kind": by_kind})
+
+
+def is_by_kind(setting: Field[Any]) -> bool:
+    """Whether each kind of tasks has a default of its own for it."""
+    return "by_kind" in setting.metadata
+
+
+def default_of(setting: Field[Any], tasks: str) -> Any:
+    """The default of one of `RoundSettings`' fields in rounds on that kind of tasks."""
+    return setting.metadata["by_kind"][tasks] if is_by_kind(setting) else setting.default
+
+
 @dataclass(frozen=True, slots=True)
 class RoundSettings:
     """What a round does; `python -m trainer round --help` shows each with its default."""
@@ -95,7 +111,9 @@ class RoundSettings:
     until: str = _setting("", "only the log's episodes up to this date")
     fresh_tasks: int = _setting(0, "simulate new episodes of so many tasks as well")
     fresh_per_task: int = _setting(4, "new episodes a task")  # arXiv:2503.15478: 3 or 6 a task
-    fresh_set: str = _setting("", "the task set of the new episodes; default: mini-TASKS/train")
+    fresh_set: str = _by_kind(
+        "mini-backend/train", "mini-frontend/train", "the task set of the new episodes"
+    )
     concurrency: int = _setting(32, "simulated episodes at once")  # as many as an engine batches
 
     # What people preferred.
@@ -111,14 +129,18 @@ class RoundSettings:
 
     # Stage 1.
     critic_lr: float = _setting(0.0, "learning rate; 0: the tuning's own")
-    critic_epochs: int = _setting(4, "passes over the pairs")  # arXiv:2503.15478: 4 for backend
+    # arXiv:2503.15478: 4 and 8. On pages more than one forgets that going on beats a hasty answer.
+    critic_epochs: int = _by_kind(4, 1, "passes over the pairs")
     critic_batch: int = _setting(8, "pairs of episodes an update")  # arXiv:2503.15478
-    critic_beta: float = _setting(1.0, "β")  # paper 0.1; small models' per-turn means are small
+    # Paper: 0.1. Small models' per-turn means are small; a sum is some ten times a mean.
+    critic_beta: float = _by_kind(1.0, 0.1, "β")
     # Paper: 0.01, its code 0. Both sides of a pair then fall, and what no episode has, such as
     # asking once more what is known, ranks above what was right (docs/sweet-rl.md).
-    critic_nll: float = _setting(1.0, "weight of the NLL term; the paper has 0.01")
-    credit: str = _setting(
-        "turn_mean", "turn_mean, turn_sum, or episode_mean as in the published code"
+    critic_nll: float = _by_kind(1.0, 5.0, "weight of the NLL term; the paper has 0.01")
+    credit: str = _by_kind(
+        "turn_mean",
+        "turn_sum",
+        "turn_mean, turn_sum, or episode_mean as in the published code",
     )
     ranking_reference: str = _setting(
         "hidden", "hidden, or bare as in the published code: the reference ranks without c"
@@ -138,8 +160,10 @@ class RoundSettings:
     policy_nll: float = _setting(10.0, "weight of the NLL term; the paper has 0.01")
 
     # What becomes of it.
-    validation_set: str = _setting(
-        "", "tasks to compare parent and child on; default: mini-TASKS/validation"
+    validation_set: str = _by_kind(
+        "mini-backend/validation",
+        "mini-frontend/validation",
+        "tasks to compare parent and child on",
     )
     validation_n: int = _setting(200, "how many of them")
     promote: str = _setting("better", "better, certain (95 % of the difference above 0), or never")
@@ -149,12 +173,13 @@ class RoundSettings:
 
     def __post_init__(self) -> None:
         """Raises: ConfigError naming a setting that is out of its range."""
+        for one in fields(self):
+            is_unset = getattr(self, one.name) in (None, "")
+            if is_by_kind(one) and is_unset and self.tasks in CHOICES["tasks"]:
+                object.__setattr__(self, one.name, default_of(one, self.tasks))
         for name, accepted in CHOICES.items():
             if getattr(self, name) not in accepted:
                 _refuse(name, getattr(self, name), f"one of {', '.join(accepted)}")
-        for name, split in (("fresh_set", "train"), ("validation_set", "validation")):
-            if not getattr(self, name):
-                object.__setattr__(self, name, f"mini-{self.tasks}/{split}")
         for one in fields(self):
             least = _LEAST.get(one.name, 0)
             value = getattr(self, one.name)

@@ -26,13 +26,11 @@ def change(difference: float) -> str:
     return f"{difference:+.3f}".replace("-", "−")
 
 
-OUTCOME: dict[TaskKind, str] = {TaskKind.BACKEND: "success", TaskKind.FRONTEND: "reward"}
-"""By what versions are compared, in a word."""
 OUTCOME_SHOWS: dict[TaskKind, tuple[Shows, Shows]] = {
     TaskKind.BACKEND: (share, points),
     TaskKind.FRONTEND: (similarity, change),
 }
-"""How that is shown, and a difference of two."""
+"""How the outcome that versions are compared by is shown, and a difference of two."""
 
 
 def figure(found: Figure, shows: Shows) -> str:

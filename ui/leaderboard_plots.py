@@ -8,7 +8,8 @@ from evaluators.figures import Figure
 from sweet.comparing.leaderboard import RoundPoint
 from sweet.comparing.standings import Key, Standings
 from sweet.types import TaskKind
-from ui.figures import OUTCOME, OUTCOME_SHOWS, Shows, ends, figure, share
+from sweet.validation import OUTCOME
+from ui.figures import OUTCOME_SHOWS, Shows, ends, figure, share
 from ui.format import NA, esc, notice
 from ui.plots import SHARES, Axes, framed, svg, ticks
 

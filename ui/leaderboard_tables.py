@@ -43,8 +43,8 @@ _WORDS = {
     "since": "from",
     "batch_id": "batch",
 }
-_HEADS = (("policy_id",), ("task_set", "evaluator"), ("n",), *((column,) for column in _SHOWS))
-"""The columns of the page; the evaluator stands below the task set."""
+_FIRST = (("policy_id",), ("task_set", "evaluator"), ("n",))
+"""The columns before the figures; the evaluator stands below the task set."""
 _EXPLAINED = (
     "<p>A row is a version on a task set by one evaluator; two evaluators, or two task sets, are "
     "never put together. Only a version’s own scored work counts. n is of how many a figure is; "
@@ -66,14 +66,14 @@ def table(found: Standings, view: BoardView, versions: Sequence[str] = ()) -> st
     rows = found.board.rows
     if not rows:
         nothing = _nothing(view)
-        return address + nothing + (_framed("", view) if view.paper else "")
+        return address + nothing + (_framed((), view) if view.paper else "")
     seen = {row.policy_id for row in rows}
     unseen = [name for name in versions if name not in seen] if _has_no_filter(view) else []
-    body = "".join(_row(row, view) for row in rows)
     words = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}{_only(view)}"
     count = f'<p class="meta" role="status">{words}</p>'
     return (
-        f"{address}{count}{_framed(body, view)}{_unseen(unseen)}"
+        f"{address}{count}{_framed(rows, view)}"
+        f"{_without_figure(_known(rows, view))}{_unseen(unseen)}"
         '<details class="explained"><summary>What do these figures mean?</summary>'
         f"{_EXPLAINED}</details>"
     )
@@ -109,13 +109,33 @@ def _nothing(view: BoardView) -> str:
     )
 
 
-def _framed(body: str, view: BoardView) -> str:
+def _known(rows: Sequence[Row], view: BoardView) -> list[str]:
+    """The figures that any row has, the paper's included, and the one that was asked to sort by."""
+    every = [*rows, *(paper_rows() if view.paper else ())]
+    sorted_by = "" if view.sort == BoardView().sort else view.sort.split()[0]
+
+    def is_known(column: str) -> bool:
+        found = [getattr(row, column) for row in every]
+        return any(one.n or one.value is not None for one in found)
+
+    return [column for column in _SHOWS if is_known(column) or column == sorted_by]
+
+
+def _without_figure(known: Sequence[str]) -> str:
+    missing = ", ".join(BOARD_COLUMNS[column] for column in _SHOWS if column not in known)
+    return f'<p class="meta">n/a in every row, so not shown: {missing}</p>' if missing else ""
+
+
+def _framed(rows: Sequence[Row], view: BoardView) -> str:
+    figures = _known(rows, view)
+    heads = [*_FIRST, *((column,) for column in figures)]
     head = "".join(
         f'<th scope="col"{_sorted_state(columns, view.sort)}>'
         f"{''.join(_sort_button(column, view.sort) for column in columns)}</th>"
-        for columns in _HEADS
+        for columns in heads
     )
-    paper = _paper() if view.paper else ""
+    body = "".join(_row(row, view, figures) for row in rows)
+    paper = _paper(figures) if view.paper else ""
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Versions">'
         f'<table class="log board"><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{paper}'
@@ -138,33 +158,35 @@ def _sort_button(column: str, sort: str) -> str:
     )
 
 
-def _row(row: Row, view: BoardView) -> str:
+def _row(row: Row, view: BoardView, figures: Sequence[str]) -> str:
     wanted = replace(view.wanted, policy_id=row.policy_id, task_set=row.task_set)
     link = (
         f'<a href="sessions?{esc(LogView(wanted).query)}" '
         f'aria-label="Sessions of {esc(row.policy_id)} on {esc(row.task_set)}">Sessions</a>'
     )
-    return _tr(row, link, f"{row.n:,}")
+    return _tr(row, link, f"{row.n:,}", figures)
 
 
-def _tr(row: Row, below: str, n: str) -> str:
-    figures = "".join(
+def _tr(row: Row, below: str, n: str, figures: Sequence[str]) -> str:
+    cells = "".join(
         f'<td class="figure" data-label="{BOARD_COLUMNS[column]}">'
-        f"{figure(getattr(row, column), shows)}</td>"
-        for column, shows in _SHOWS.items()
+        f"{figure(getattr(row, column), _SHOWS[column])}</td>"
+        for column in figures
     )
     return (
         f'<tr><th scope="row">{esc(row.policy_id)} <span class="meta">{below}</span></th>'
         f'<td class="where" data-label="">{esc(row.task_set)} '
         f'<span class="meta">{esc(row.evaluator or NA)}</span></td>'
-        f'<td data-label="n">{n}</td>{figures}</tr>'
+        f'<td data-label="n">{n}</td>{cells}</tr>'
     )
 
 
-def _paper() -> str:
-    body = "".join(_tr(row, "the paper’s, not measured here", NA) for row in paper_rows())
+def _paper(figures: Sequence[str]) -> str:
+    told = "the paper’s, not measured here"
+    width = len(_FIRST) + len(figures)
+    body = "".join(_tr(row, told, NA, figures) for row in paper_rows())
     return (
-        f'<tbody class="paper"><tr><th scope="rowgroup" colspan="{len(_HEADS)}">The paper’s rows '
+        f'<tbody class="paper"><tr><th scope="rowgroup" colspan="{width}">The paper’s rows '
         '(arXiv:2503.15478), <strong>not measured here</strong> <span class="meta">other models, '
         "ColBench’s own tasks; n is its number of test tasks, win rates are against GPT-4o’s "
         f"pages, and it gives no intervals</span></th></tr>{body}</tbody>"

@@ -95,7 +95,7 @@ def _wire(
     demo.load(bound(train_actions.open_page, desk), None, opened, **silent)
     look = bound(train_actions.look_ahead, desk)
     kind, *others = inputs
-    followed = [fields[name] for name in ("fresh", "task_set")]
+    followed = [fields[name] for name in ("task_set", "fresh", *train_form.BY_KIND)]
     shown = kind.input(bound(train_actions.choose_kind, desk), kind, followed, **silent)
     shown.then(look, inputs, ahead, **silent)
     for field in others:

@@ -85,8 +85,8 @@ def open_page(desk: Desk, request: gr.Request) -> Outputs:
     )
 
 
-def choose_kind(desk: Desk, kind: str) -> tuple[Any, Any]:
-    """The fields that follow from what is made: how many fresh episodes, and which task sets."""
+def choose_kind(desk: Desk, kind: str) -> tuple[Any, ...]:
+    """The fields that follow from what is made: task sets, fresh episodes, its own defaults."""
     return train_form.choices_of(desk.services, TaskKind(kind))
 
 

@@ -18,7 +18,7 @@ from sweet.services import PERSON, Services
 from sweet.settings import EMBEDDED_MODEL
 from sweet.simulator import ScriptedCollaborator
 from sweet.types import TaskKind
-from trainer.settings import CHOICES, RoundSettings
+from trainer.settings import CHOICES, RoundSettings, default_of, is_by_kind
 from ui.format import collaborator_name
 
 FRESH_EPISODES = {TaskKind.BACKEND: 400, TaskKind.FRONTEND: 160}
@@ -60,6 +60,8 @@ _REST = "Tuning, and the run"
 FRONT_INPUTS = ("tasks", "algorithm", "policy", "fresh", "source", "task_set")
 _SETTINGS: dict[str, Field] = {field.name: field for field in fields(RoundSettings)}
 EXPERT = tuple(name for name in _SETTINGS if name not in _FRONT)
+BY_KIND = tuple(name for name in EXPERT if is_by_kind(_SETTINGS[name]))
+"""Settings whose default depends on what is made."""
 
 
 def front() -> dict[str, Any]:
@@ -106,7 +108,7 @@ def _field(setting: Field) -> Any:
     label = setting.name.replace("_", " ").capitalize().replace("lr", "learning rate")
     label = label.replace("Lora", "LoRA").replace("nll", "NLL")
     about = {"label": label, "info": str(setting.metadata["help"]), "min_width": 220}
-    default = setting.default
+    default = default_of(setting, TaskKind.BACKEND)
     if setting.name in CHOICES:
         return gr.Dropdown(choices=list(CHOICES[setting.name]), value=default, **about)
     if isinstance(default, bool):
@@ -134,9 +136,10 @@ def choices(services: Services) -> tuple[Any, Any]:
     return gr.update(choices=sources, value=""), _task_sets(services, TaskKind.BACKEND)
 
 
-def choices_of(services: Services, kind: TaskKind) -> tuple[Any, Any]:
-    """How many fresh episodes are offered for that kind of tasks, and its task sets."""
-    return gr.update(value=FRESH_EPISODES[kind]), _task_sets(services, kind)
+def choices_of(services: Services, kind: TaskKind) -> tuple[Any, ...]:
+    """That kind's task sets, fresh episodes, and its own defaults in the order of `BY_KIND`."""
+    own = (gr.update(value=default_of(_SETTINGS[name], kind)) for name in BY_KIND)
+    return _task_sets(services, kind), gr.update(value=FRESH_EPISODES[kind]), *own
 
 
 def _task_sets(services: Services, kind: TaskKind) -> Any:
@@ -162,10 +165,11 @@ def settings_of(values: Sequence[Any]) -> RoundSettings:
     Raises: ConfigError naming a field that is empty or out of its range.
     """
     given = dict(zip((*FRONT_INPUTS, *EXPERT), values, strict=True))
-    chosen = {name: _value(_SETTINGS[name], given[name]) for name in EXPERT}
+    tasks = str(given["tasks"])
+    chosen = {name: _value(_SETTINGS[name], given[name], tasks) for name in EXPERT}
     source = str(given["source"] or "")
     return RoundSettings(
-        tasks=str(given["tasks"]),
+        tasks=tasks,
         algorithm=str(given["algorithm"]),
         policy=str(given["policy"] or ""),
         use_log=source != NO_LOG,
@@ -184,15 +188,16 @@ def _fresh_tasks(fresh: float | None, chosen: Mapping[str, Any]) -> int:
     return math.ceil(fresh / max(1, chosen["fresh_per_task"]))
 
 
-def _value(setting: Field, given: Any) -> Any:
+def _value(setting: Field, given: Any, tasks: str) -> Any:
     """What a field says, in the setting's own type."""
-    if isinstance(setting.default, bool):
+    default = default_of(setting, tasks)
+    if isinstance(default, bool):
         return bool(given)
-    if isinstance(setting.default, str):
+    if isinstance(default, str):
         return str(given or "").strip()
     if given is None:
         raise ConfigError(
             f"--{setting.name.replace('_', '-')} is empty: {setting.metadata['help']}. "
-            f"Its default is {setting.default}."
+            f"Its default is {default}."
         )
-    return float(given) if isinstance(setting.default, float) else int(given)
+    return float(given) if isinstance(default, float) else int(given)

@@ -8,8 +8,8 @@ from typing import Any
 from sweet.registry import Manifest, Promotion, plays, served_for
 from sweet.store import Round, RoundState
 from sweet.types import PolicyVersion, TaskKind
-from sweet.validation import Validation, validation
-from ui.figures import OUTCOME, OUTCOME_SHOWS, figure
+from sweet.validation import OUTCOME, Validation, validation
+from ui.figures import OUTCOME_SHOWS, figure
 from ui.format import NA, esc, notice, number, percent, pill, when
 from ui.train_form import ALGORITHMS
 

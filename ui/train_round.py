@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from sweet.store import Round, RoundState
 from sweet.types import TaskKind
-from sweet.validation import validation
+from sweet.validation import OUTCOME, validation
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
-from ui.figures import OUTCOME, OUTCOME_SHOWS
+from ui.figures import OUTCOME_SHOWS
 from ui.format import MAX_SHOWN_CHARS, NA, duration, esc, notice, number, percent, pill, when
 from ui.train_form import ALGORITHMS
 from ui.train_history import BESIDE, STATES, reached

@@ -115,7 +115,10 @@ def opinions(votes: Sequence[Vote]) -> Opinions:
 
 
 def sorted_rows(rows: Iterable[Row], sort: str) -> list[Row]:
-    """The rows by a column, unknown ones last. Raises: ConfigError for another column."""
+    """The rows by a column; unknown ones last, set by set, those with the best outcome first.
+
+    Raises: ConfigError for another column.
+    """
     name, _, way = sort.strip().partition(" ")
     way = way.strip().lower() or "desc"
     columns = [field.name for field in fields(Row)]
@@ -123,7 +126,7 @@ def sorted_rows(rows: Iterable[Row], sort: str) -> list[Row]:
         raise ConfigError(
             f"Cannot sort by {sort!r}. Sort by one of {', '.join(columns)}, then asc or desc."
         )
-    tidy = sorted(rows, key=lambda row: (row.task_set, row.evaluator, row.policy_id))
+    tidy = sorted(rows, key=lambda r: (r.task_set, r.evaluator, -_outcome_of(r), r.policy_id))
     known = [row for row in tidy if _sortable(row, name) is not None]
     unknown = [row for row in tidy if _sortable(row, name) is None]
     known.sort(key=lambda row: _sortable(row, name), reverse=way == "desc")
@@ -248,6 +251,12 @@ def _agreed(people: Iterable[Vote], judge: Iterable[Vote]) -> Figure:
         for vote in people
         for points in said.get(vote.comparison.id, [])
     )
+
+
+def _outcome_of(row: Row) -> float:
+    """By what versions on a task set compare; below all that is known where it is not."""
+    known = (figure.value for figure in (row.success, row.cosine, row.visual))
+    return next((value for value in known if value is not None), -1.0)
 
 
 def _sortable(row: Row, name: str) -> Any:

@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from benchmarks import sweet_pages
 from benchmarks.results import Finding, interval, summary
-from benchmarks.sweet import GRIDS, LIKE, METHODS, Plan, run
+from benchmarks.sweet import LIKE, Plan, run
 from trainer.settings import RoundSettings
 
 
@@ -15,10 +16,11 @@ def _finding(method: str, seed: int, outcomes: list[float | None]) -> Finding:
     return Finding(method, seed, 5, 10, "tests", outcomes, outcomes, turns, {"collect": 30.0})
 
 
-def test_every_method_is_tuned_over_as_many_settings():
-    assert {*GRIDS, *LIKE} == set(METHODS)
-    assert len({len(grid) for grid in GRIDS.values()}) == 1
-    for method, grid in GRIDS.items():
+@pytest.mark.parametrize("plan", [Plan(), sweet_pages.PLAN], ids=lambda plan: plan.set_name)
+def test_every_method_is_tuned_over_as_many_settings(plan):
+    assert {LIKE.get(method, method) for method in plan.methods} == set(plan.grids)
+    assert len({len(grid) for grid in plan.grids.values()}) == 1
+    for method, grid in plan.grids.items():
         assert all(setting.keys() == grid[0].keys() for setting in grid)
         assert len({RoundSettings(algorithm=method, **setting) for setting in grid}) == len(grid)
 
@@ -70,6 +72,9 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
     found = json.loads((plan.docs / "results" / "mini-backend.json").read_text())
     assert [row["method"] for row in found["methods"]] == ["base", "mtdpo", "sweet", "sweet-2"]
     assert all(row["n"] == 4 and row["seeds"] == 1 for row in found["methods"])
+    tried = found["conditions"]["settings_tried"]["mtdpo"]
+    assert [one["policy_lr"] for one in tried] == [1e-4, 1e-2]
+    assert all("validation_gain" in one for one in tried)
     collected = [
         json.loads(path.read_text())
         for path in sorted((plan.out / "seed-1-6" / "rounds").glob("*/01-collect.json"))
@@ -78,6 +83,7 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
     written = (plan.docs / "results.md").read_text()
     assert "SWEET-RL, two rounds" in written
     assert "| collect | pairs | critic | candidates | rank | policy | evaluate |" in written
+    assert "By number of episodes" not in written  # one number alone is no curve
     tuning = plan.out / "tune-mtdpo" / "rounds"
     measured = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-evaluate.json"))]
     trained = [json.loads(p.read_text()) for p in sorted(tuning.glob("*/*-policy.json"))]

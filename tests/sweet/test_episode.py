@@ -299,6 +299,33 @@ def test_stopping_ends_it_and_keeps_what_was_said(store: EpisodeStore) -> None:
     assert asyncio.run(stop_episode(store, waiting.id)) == stopped
 
 
+def test_an_episode_that_ends_as_it_is_stopped_stays_as_it_ended(
+    store: EpisodeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = run(store, started(store), policy("Fee?"), None)
+    finish = store.finish
+
+    def ended_just_before(episode_id: str, reason: StopReason) -> None:
+        finish(episode_id, StopReason.TURN_LIMIT)
+        finish(episode_id, reason)
+
+    monkeypatch.setattr(store, "finish", ended_just_before)
+    assert asyncio.run(stop_episode(store, waiting.id)).stop_reason is StopReason.TURN_LIMIT
+
+
+def test_a_stop_that_the_log_refuses_is_told(
+    store: EpisodeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = run(store, started(store), policy("Fee?"), None)
+
+    def full_disk(*_: object) -> None:
+        raise StoreError("no space left")
+
+    monkeypatch.setattr(store, "finish", full_disk)
+    with pytest.raises(StoreError, match="no space left"):
+        asyncio.run(stop_episode(store, waiting.id))
+
+
 def test_an_episode_stopped_while_the_agent_speaks_stays_stopped(store: EpisodeStore) -> None:
     episode = started(store)
 

@@ -307,6 +307,17 @@ def test_a_wrong_setting_is_named_with_what_is_accepted(setting, value):
         RoundSettings(**{setting: value})
 
 
+def test_web_pages_have_defaults_of_their_own_unless_one_is_given():
+    functions, pages = RoundSettings(), RoundSettings(tasks="frontend")
+    assert (functions.credit, functions.critic_beta, functions.critic_epochs) == ("turn_mean", 1, 4)
+    assert (pages.credit, pages.critic_beta, pages.critic_epochs) == ("turn_sum", 0.1, 1)
+    assert pages.changed() == {"tasks": "frontend"}
+    given = RoundSettings(tasks="frontend", credit="turn_mean", critic_nll=0.0, fresh_set="")
+    assert given.changed() == {"tasks": "frontend", "credit": "turn_mean", "critic_nll": 0.0}
+    assert given.fresh_set == "mini-frontend/train"
+    assert RoundSettings(**given.changed()) == given
+
+
 def test_the_command_runs_a_round_and_refuses_what_it_can_t(tmp_path, model, monkeypatch, capsys):
     for name, value in (("DATA", tmp_path), ("AGENT__MODEL", model), ("AGENT__MAX_TOKENS", 8)):
         monkeypatch.setenv(f"SWEET_{name}", str(value))

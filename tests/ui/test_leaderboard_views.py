@@ -54,6 +54,17 @@ def test_no_figure_stands_without_its_n_and_its_interval() -> None:
     assert text_of(tables.figure(Figure(3.0, None, None, 1), tables.turns)) == "3.00 n = 1 [n/a]"
 
 
+def test_figures_that_no_row_has_take_no_column_but_are_named() -> None:
+    shown = text_of(tables.table(found(ROW), BoardView()))
+    assert "n/a in every row, so not shown: " in shown
+    head, _, missing = shown.partition("not shown: ")
+    assert "Cosine" not in head and missing.startswith("Tests passed, Cosine, Visual, Win rate")
+    sorted_by = text_of(tables.table(found(ROW), BoardView(sort="cosine desc")))
+    assert "Cosine ↓" in sorted_by and "Success" in sorted_by
+    with_paper = text_of(tables.table(found(ROW), BoardView(paper=True)))
+    assert "Cosine" in with_paper.partition("The paper’s rows")[0]
+
+
 def test_a_row_leads_to_its_sessions_with_the_filter() -> None:
     view = BoardView(EpisodeFilter(collaborator="llm:gpt", since="2026-01-02"))
     html = tables.table(found(ROW), view)

@@ -239,6 +239,9 @@ def test_a_round_on_web_pages_runs_from_the_page(studio: Studio, browser: Browse
     page.keyboard.press("Escape")
     fresh.fill("16")
     page.get_by_role("button", name="Expert settings").click()
+    own = {"Critic epochs": "1", "Credit": "turn_sum", "Validation set": "mini-frontend/validation"}
+    for label, default in own.items():
+        expect(page.get_by_label(label)).to_have_value(default)
     for label, value in SMALL.items():
         page.get_by_label(re.compile(f"^{label}")).fill(str(value))
     expect(page.locator("#preview")).to_contain_text(re.compile(r"Fresh, played first\s*16"))

@@ -17,7 +17,7 @@ from sweet.types import PolicyVersion, TaskKind
 from sweet.validation import validation
 from trainer.jobs import Preview, StageProgress
 from trainer.schedule import ScheduleState
-from trainer.settings import RoundSettings
+from trainer.settings import RoundSettings, default_of
 from ui import plots, train_form, train_history, train_plots, train_round
 from ui.session import TrainView
 
@@ -69,19 +69,22 @@ def text_of(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
-def given(**changes: Any) -> list[Any]:
+def given(kind: str = "backend", **changes: Any) -> list[Any]:
     """What the fields give at first, but for `changes`."""
     front = {
-        "tasks": "backend", "algorithm": "sweet", "policy": "", "fresh": 400, "source": "",
+        "tasks": kind, "algorithm": "sweet", "policy": "", "fresh": 400, "source": "",
         "task_set": "",
     }  # fmt: skip
-    expert = {f.name: f.default for f in fields(RoundSettings) if f.name in train_form.EXPERT}
+    every = {f.name: default_of(f, kind) for f in fields(RoundSettings)}
+    expert = {name: every[name] for name in train_form.EXPERT}
     return list({**front, **expert, **changes}.values())
 
 
 def test_the_fields_say_what_the_defaults_say() -> None:
     assert train_form.settings_of(given()) == train_form.default_settings()
     assert train_form.default_settings().fresh_tasks == 100
+    pages = train_form.settings_of(given("frontend", fresh=0))
+    assert pages == RoundSettings(tasks="frontend") and pages.changed() == {"tasks": "frontend"}
 
 
 def test_every_setting_can_be_reached() -> None:
@@ -97,7 +100,7 @@ def test_fields_become_settings_of_their_own_type() -> None:
     assert (settings.fresh_tasks, settings.from_collaborator) == (3, "person")  # 4 a task
     assert (settings.from_tasks, settings.use_log, settings.since) == ("a/b", True, "x")
     assert isinstance(settings.seed, int) and isinstance(settings.critic_lr, float)
-    assert train_form.settings_of(given(tasks="frontend")).task_kind is TaskKind.FRONTEND
+    assert train_form.settings_of(given("frontend")).task_kind is TaskKind.FRONTEND
     only_fresh = train_form.settings_of(given(source=train_form.NO_LOG))
     assert (only_fresh.use_log, only_fresh.from_collaborator) == (False, "")
 

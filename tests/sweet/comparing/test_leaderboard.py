@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.figures import Figure, rate
+from evaluators.figures import Figure, mean, rate
 from evaluators.preference import Met
-from sweet.comparing.leaderboard import leaderboard, over_rounds, turn_budgets
+from sweet.comparing.leaderboard import Row, leaderboard, over_rounds, sorted_rows, turn_budgets
 from sweet.comparing.paper import PAPER
 from sweet.errors import ConfigError
 from sweet.store import Choice, EpisodeStore, Voter
@@ -152,6 +152,16 @@ def test_filters_choose_what_is_counted(store):
     one = leaderboard(store, EpisodeFilter(policy_id="v1"))
     assert {row.policy_id for row in one.rows} == {"v1"}
     assert row_of(one, "v1").win_rate.n == 1
+
+
+def test_what_is_unknown_is_listed_set_by_set_with_the_best_first():
+    pages = [
+        Row(name, task_set, "visual", 4, visual=mean([value] * 4))
+        for name, task_set, value in (("a", "x", 0.4), ("b", "x", 0.8), ("c", "w", 0.6))
+    ]
+    unscored = Row("d", "x", "visual", 0)
+    found = [row.policy_id for row in sorted_rows([unscored, *pages], "success desc")]
+    assert found == ["c", "b", "a", "d"]
 
 
 def test_rows_are_sorted_with_the_unknown_last(store):
