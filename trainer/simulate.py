@@ -47,8 +47,8 @@ def play(
 def finished(store: EpisodeStore, wanted: EpisodeFilter) -> dict[tuple[str, int], Episode]:
     """The episodes that `wanted` lets through and that came to their end, by task and seed.
 
-    One that was stopped on the way, or was over but not scored when the round was killed, is
-    played again.
+    One that was stopped on the way, or was over but not scored when the round was killed or its
+    stage ended early, is played again.
     """
     episodes = (one.episode for one in store.iter_episodes(wanted))
     return {(e.task_id, e.seed): e for e in episodes if _came_to_its_end(e)}
@@ -85,7 +85,7 @@ async def _played(
         async for outcome in rollout.run(left, concurrency=settings.concurrency, stop=stop):
             if outcome.episode is None:
                 raise TrainingError(f"An episode could not be played: {outcome.error}")
-            if outcome.episode.stop_reason is StopReason.STOPPED:
+            if not _came_to_its_end(outcome.episode):
                 continue
             played[_key(outcome.assignment)] = outcome.episode
             progress(len(played))

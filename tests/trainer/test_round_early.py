@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from sweet.services import Services
 from sweet.store import RoundState
+from sweet.types import Episode, Evaluation, HiddenInfo, Task, TaskKind
 from tests.trainer.studio import log_episodes, quick, settings, tiny_model
 from tests.trainer.test_people import result
 from trainer.jobs import Jobs, can_keep
@@ -80,6 +82,28 @@ def test_where_the_child_s_end_early_both_have_figures_of_the_same_tasks(service
     found = result(services, "evaluate")
     assert found["parent"]["n"] == found["child"]["n"] == found["compared"]
     assert 3 <= found["compared"] < 40 and found["ended_early"] is True
+
+
+def test_an_episode_that_was_being_scored_as_its_stage_was_ended_counts_for_neither(
+    services, monkeypatch
+):
+    scored = services.evaluator(TaskKind.BACKEND)
+    begun: list[Episode] = []
+
+    async def asked_meanwhile(task: Task, hidden: HiddenInfo, episode: Episode) -> Evaluation:
+        if episode.policy_id == "child":
+            begun.append(episode)
+        if len(begun) == 3:
+            services.store.keep_round(services.store.rounds(1)[0].id)
+            await asyncio.sleep(60)
+        return await scored(task, hidden, episode)
+
+    monkeypatch.setattr(services, "evaluator", lambda _: asked_meanwhile)
+    run_round(services, quick(algorithm="rft", policy_epochs=1, validation_n=10, concurrency=1))
+    found = result(services, "evaluate")
+    assert len(begun) == 3 and found["compared"] == 2
+    for side in ("parent", "child"):
+        assert (found[side]["n"], found[side]["unscored"]) == (2, 0)
 
 
 def test_an_undisturbed_comparison_did_not_end_early(services):
