@@ -83,6 +83,7 @@ class Plan:
     per_task: int = 4
     sizes: tuple[int, ...] = (25, 50)  # fewer tasks, for the plot; the first seed alone
     sizes_test_n: int = 300  # on so many of the test tasks
+    goes_on: bool = True  # with a second round of SWEET
     tune_seed: int = 0
     grids: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: GRIDS)
     validation_n: int = 200
@@ -108,7 +109,7 @@ def run(plan: Plan | None = None) -> list[Comparison]:
         chosen = _tuned(plan, pool)
         findings = _proved(plan, chosen, pool)
         table = _written(plan, chosen, findings)
-        if "sweet" in plan.methods:
+        if plan.goes_on and "sweet" in plan.methods:
             seconds = [pool.submit(second_round, plan, chosen, seed) for seed in plan.seeds]
             findings += [some.result() for some in seconds]
             table = _written(plan, chosen, findings)

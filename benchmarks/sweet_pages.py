@@ -41,6 +41,7 @@ PLAN = Plan(
     out=Path("build/sweet-pages"),
     methods=("rft", "mtdpo", "sweet"),
     sizes=(),
+    goes_on=False,
     grids=GRIDS,
     test_n=500,
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -93,3 +94,6 @@ def test_a_study_trains_every_method_on_the_same_episodes_and_goes_on_where_it_w
     compared = run(plan)
     assert before == {path: path.stat().st_mtime_ns for path in plan.out.rglob("test-*.json")}
     assert all(math.isfinite(row.theirs) for row in compared)
+    run(replace(plan, goes_on=False))
+    found = json.loads((plan.docs / "results" / "mini-backend.json").read_text())
+    assert [row["method"] for row in found["methods"]] == ["base", "mtdpo", "sweet"]
