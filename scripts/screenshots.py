@@ -1,8 +1,8 @@
 """The pictures of docs/images, taken of the real app with the embedded agent.
 
 `python -m scripts.screenshots` starts the studio on an empty data folder, plays an episode in a
-headless Chromium, answering as the scripted collaborator does, and shoots the pages light and
-dark, wide and narrow.
+headless Chromium, answering as the scripted collaborator does, has that collaborator play one
+about a web page, and shoots the pages light and dark, wide and narrow.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ LOOKS = (("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390))
 PATIENCE_MS = 60_000
 ROUND_MS = 3_600_000
 ATTEMPTS = 12
+DRAWN_VERSIONS = 3
 FRESH = "120"
 
 
@@ -74,6 +75,23 @@ def answer_all(page: Page) -> None:
     expect(page.locator(".result")).to_be_visible()
 
 
+def draw(page: Page, address: str) -> str:
+    """The id of an episode about a web page, the first with enough versions if one has them."""
+    for _ in range(ATTEMPTS):
+        page.goto(address)
+        expect(page.get_by_label("Task", exact=True)).not_to_have_value("")
+        page.get_by_label("Task set").click()
+        page.get_by_role("option", name="mini-frontend/test").click()
+        expect(page.locator("#setup .task")).to_contain_text("mini-frontend/test")
+        page.get_by_label("Watch: Simulator (scripted)").check()
+        page.get_by_role("button", name="Random task", exact=True).click()
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator(".result .outcome")).to_be_visible()
+        if page.locator("#figures tbody tr").count() >= DRAWN_VERSIONS:
+            break
+    return page.url.split("episode=")[1]
+
+
 def retrain(page: Page, address: str) -> None:
     """A round of training, smaller than the one offered, from its start to its end."""
     page.goto(address + "/train")
@@ -97,6 +115,7 @@ def shoot(
     browser: Browser,
     address: str,
     episode: str,
+    drawn: str,
     batch: str,
     comparison: str,
     scheme: str,
@@ -109,6 +128,7 @@ def shoot(
     shown = {
         "start": ("/", "#setup .task"),
         "collaborate": (f"/?episode={episode}", ".result .tests"),
+        "design": (f"/?episode={drawn}", "#design .version:not([hidden]) iframe"),
         "watch": (batch, ".batch"),
         "sessions": ("/sessions", "#table table"),
         "replay": (f"/sessions?episode={episode}&turn=2", ".replay"),
@@ -124,6 +144,11 @@ def shoot(
         if name == "collaborate":
             page.locator(".result").evaluate("result => result.scrollIntoView()")
             page.screenshot(path=IMAGES / f"result-{scheme}-{width}.png")
+        if name == "design":
+            wanted_picture = page.locator("#design img:visible").first
+            expect(wanted_picture).to_have_js_property("complete", True)
+            page.locator("#design").evaluate("design => design.scrollIntoView()")
+            page.screenshot(path=IMAGES / f"{name}-{scheme}-{width}.png")
         if name == "train":
             page.locator("#round").evaluate("round => round.scrollIntoView()")
             page.screenshot(path=IMAGES / f"round-{scheme}-{width}.png")
@@ -141,6 +166,7 @@ def main() -> None:
         )
         page = browser.new_page()
         episode = play(page, address)
+        drawn = draw(page, address)
         page.goto(address + "/watch")
         expect(page.get_by_label("Policy version")).not_to_have_value("")
         page.get_by_label("Episodes").fill("24")
@@ -150,7 +176,7 @@ def main() -> None:
         retrain(page, address)
         comparison = compare(page, address)
         for scheme, width in LOOKS:
-            shoot(browser, address, episode, batch, comparison, scheme, width)
+            shoot(browser, address, episode, drawn, batch, comparison, scheme, width)
         browser.close()
     print(f"The pictures are in {IMAGES}.")
 

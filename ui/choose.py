@@ -39,7 +39,7 @@ def first_choice(services: Services) -> Choice:
     names = services.task_set_names()
     name = _FIRST_SET if _FIRST_SET in names else names[0] if names else None
     policy = policy_choice(services)
-    choice = choose_set(services, name, "", services.default_policy())
+    choice = choose_set(services, name, "", services.default_policy(), None)
     sets = gr.update(choices=names, value=name)
     return choice._replace(task_set=sets, policy=policy, own_policy=policy)
 
@@ -50,7 +50,13 @@ def policy_choice(services: Services) -> Any:
     return gr.update(choices=versions, value=services.default_policy())
 
 
-def choose_set(services: Services, name: str | None, text: str, policy_id: str | None) -> Choice:
+def choose_set(
+    services: Services,
+    name: str | None,
+    text: str,
+    policy_id: str | None,
+    collaborator: str | None,
+) -> Choice:
     """The tasks of a set that hold the words looked for; the first of them is chosen."""
     if name in mini.SETS:
         services.ensure_mini_tasks([str(name)])
@@ -65,26 +71,36 @@ def choose_set(services: Services, name: str | None, text: str, policy_id: str |
     where = (found.source, found.split, text)
     tasks = services.store.tasks(*where, limit=MAX_CHOICES)
     count = services.store.count_tasks(*where)
-    return _listed(services, tasks, count, tasks[0] if tasks else None, policy_id)
+    chosen = tasks[0] if tasks else None
+    return _listed(services, tasks, count, chosen, policy_id, collaborator)
 
 
-def choose_random(services: Services, name: str | None, policy_id: str | None) -> Choice:
+def choose_random(
+    services: Services, name: str | None, policy_id: str | None, collaborator: str | None
+) -> Choice:
     """A task of the set, drawn at random."""
     if name in mini.SETS:
         services.ensure_mini_tasks([str(name)])
     found = _named(services.store.task_sets(), name)
     if found is None:
-        return choose_set(services, name, "", policy_id)
+        return choose_set(services, name, "", policy_id, collaborator)
     seed = random.SystemRandom().getrandbits(31)
     task = services.store.random_task(found.source, found.split, seed)
     tasks = services.store.tasks(found.source, found.split, limit=MAX_CHOICES)
     others = [other for other in tasks if other.id != task.id]
-    return _listed(services, [task, *others], found.count, task, policy_id)
+    return _listed(services, [task, *others], found.count, task, policy_id, collaborator)
 
 
-def choose_task(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
-    """The card of a task, who can play its collaborator, and a version that makes such things."""
-    return _chosen(services, services.store.task_row(task_id), policy_id) if task_id else Choice()
+def choose_task(
+    services: Services, task_id: str | None, policy_id: str | None, collaborator: str | None
+) -> Choice:
+    """The card of a task, who can play its collaborator, and a version that makes such things.
+
+    Who was chosen to collaborate stays where they can.
+    """
+    if not task_id:
+        return Choice()
+    return _chosen(services, services.store.task_row(task_id), policy_id, collaborator)
 
 
 def choose_policy(services: Services, task_id: str | None, policy_id: str | None) -> Choice:
@@ -95,13 +111,18 @@ def choose_policy(services: Services, task_id: str | None, policy_id: str | None
 
 
 def _listed(
-    services: Services, tasks: list[Task], count: int, chosen: Task | None, policy_id: str | None
+    services: Services,
+    tasks: list[Task],
+    count: int,
+    chosen: Task | None,
+    policy_id: str | None,
+    collaborator: str | None,
 ) -> Choice:
     options = [(short(task.description), task.id) for task in tasks]
     if chosen is None:
         nothing = notice("No task matches", "Search for other words, or clear the search.")
         return Choice(task=gr.update(choices=[], value=None), found=_count(0, 0), card=nothing)
-    page = _chosen(services, services.store.task_row(chosen.id), policy_id)
+    page = _chosen(services, services.store.task_row(chosen.id), policy_id, collaborator)
     task = gr.update(choices=options, value=chosen.id)
     return page._replace(task=task, found=_count(count, len(tasks)))
 
@@ -111,12 +132,17 @@ def _count(count: int, listed: int) -> str:
     return f'<p class="meta" role="status">{count:,} task{"" if count == 1 else "s"}{more}</p>'
 
 
-def _chosen(services: Services, row: TaskRow, policy_id: str | None) -> Choice:
-    able = [(_seat_name(name), name) for name in services.collaborators_for(row)]
+def _chosen(
+    services: Services, row: TaskRow, policy_id: str | None, collaborator: str | None
+) -> Choice:
+    able = services.collaborators_for(row)
+    seats = [(_seat_name(name), name) for name in able]
+    # Without a value the page keeps what is chosen by the time that this arrives.
+    kept = {} if collaborator in able else {"value": PERSON}
     player = _player(services, policy_id, row.task)
     return Choice(
         card=_card(services, row.task, player),
-        collaborator=gr.update(choices=able, value=PERSON),
+        collaborator=gr.update(choices=seats, **kept),
         policy=SKIP if player == policy_id else gr.update(value=player),
     )
 

@@ -149,13 +149,14 @@ def _secret(parts: dict[str, Any]) -> None:
 def _wire_choice(demo: gr.Blocks, services: Services, c: Chooser) -> None:
     chosen = [c.task_set, c.task, c.found, c.card, c.collaborator, c.policy, c.own_policy]
     quiet = {"outputs": chosen, "show_progress": "hidden", "api_visibility": "private"}
-    looked_for = [c.task_set, c.search, c.policy]
+    players = [c.policy, c.collaborator]
+    looked_for = [c.task_set, c.search, *players]
     demo.load(bound(choose.first_choice, services), None, **quiet)
     choose_set = bound(choose.choose_set, services)
     c.task_set.input(choose_set, looked_for, **quiet)
     c.search.change(choose_set, looked_for, trigger_mode="always_last", **quiet)
-    c.surprise.click(bound(choose.choose_random, services), [c.task_set, c.policy], **quiet)
-    c.task.input(bound(choose.choose_task, services), [c.task, c.policy], **quiet)
+    c.surprise.click(bound(choose.choose_random, services), [c.task_set, *players], **quiet)
+    c.task.input(bound(choose.choose_task, services), [c.task, *players], **quiet)
     c.policy.input(bound(choose.choose_policy, services), [c.task, c.policy], **quiet)
 
 

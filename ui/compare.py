@@ -204,15 +204,15 @@ _SILENT = {"show_progress": "hidden", "api_visibility": "private"}
 def _wire_ways(demo: gr.Blocks, services: Services, ways: Ways, parts: dict[str, Any]) -> None:
     begin = compare_choose.Begin._fields
     quiet = {"outputs": [parts[name] for name in begin], **_SILENT}
-    first, task_set = parts["first"], parts["task_set"]
+    task_set, chosen = parts["task_set"], [parts["first"], parts["collaborator"]]
     demo.load(bound(compare_choose.open_page, services), None, **quiet)
     choose_set = bound(compare_choose.choose_set, services)
-    looked_for = [task_set, ways.search, first]
+    looked_for = [task_set, ways.search, *chosen]
     task_set.input(choose_set, looked_for, **quiet)
     ways.search.change(choose_set, looked_for, trigger_mode="always_last", **quiet)
-    ways.surprise.click(bound(compare_choose.choose_random, services), [task_set, first], **quiet)
+    ways.surprise.click(bound(compare_choose.choose_random, services), [task_set, *chosen], **quiet)
     parts["task"].input(
-        bound(compare_choose.choose_task, services), [parts["task"], first], **quiet
+        bound(compare_choose.choose_task, services), [parts["task"], *chosen], **quiet
     )
     ways.find.change(
         bound(compare_choose.find_sessions, services),

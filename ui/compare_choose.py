@@ -74,19 +74,25 @@ def _second(versions: Sequence[PolicyVersion], first: str) -> str | None:
     return parent if parent in others else others[-1] if others else None
 
 
-def choose_set(services: Services, name: str | None, text: str, first: str | None) -> Begin:
+def choose_set(
+    services: Services, name: str | None, text: str, first: str | None, collaborator: str | None
+) -> Begin:
     """The tasks of a set that hold the words looked for; the first of them is chosen."""
-    return _chosen(choose.choose_set(services, name, text, first))
+    return _chosen(choose.choose_set(services, name, text, first, collaborator))
 
 
-def choose_random(services: Services, name: str | None, first: str | None) -> Begin:
+def choose_random(
+    services: Services, name: str | None, first: str | None, collaborator: str | None
+) -> Begin:
     """A task of the set, drawn at random."""
-    return _chosen(choose.choose_random(services, name, first))
+    return _chosen(choose.choose_random(services, name, first, collaborator))
 
 
-def choose_task(services: Services, task_id: str | None, first: str | None) -> Begin:
-    """The card of a task, and who can play its collaborator."""
-    return _chosen(choose.choose_task(services, task_id, first))
+def choose_task(
+    services: Services, task_id: str | None, first: str | None, collaborator: str | None
+) -> Begin:
+    """The card of a task, and who can play its collaborator; who was chosen stays."""
+    return _chosen(choose.choose_task(services, task_id, first, collaborator))
 
 
 def _chosen(choice: choose.Choice) -> Begin:

@@ -151,9 +151,16 @@ def test_an_own_page_has_nothing_to_be_compared_with(
 
 def test_sets_of_pages_are_made_when_they_are_chosen(services: Services) -> None:
     assert "mini-frontend/families" in choose.first_choice(services).task_set["choices"]
-    chosen = choose.choose_set(services, "mini-frontend/families", "", "embedded")
+    chosen = choose.choose_set(services, "mini-frontend/families", "", "embedded", None)
     assert "mini-frontend/families" in chosen.card
     assert [name for _, name in chosen.collaborator["choices"]] == [PERSON, "scripted"]
+
+
+def test_who_was_chosen_to_collaborate_stays_where_they_can(services: Services) -> None:
+    for chosen, kept in (("scripted", True), (PERSON, True), ("llm:gone", False), (None, False)):
+        seat = choose.choose_task(services, "page-1", "embedded", chosen).collaborator
+        assert [name for _, name in seat["choices"]] == [PERSON, "scripted"]
+        assert ("value" not in seat) if kept else (seat["value"] == PERSON)
 
 
 def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chosen_if_it_can(
@@ -168,9 +175,9 @@ def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chos
     services.registry.promote(draws)
     services.registry.promote(writes)
     assert choose.first_choice(services).policy["value"] == writes
-    assert choose.choose_task(services, "page-1", writes).policy["value"] == draws
-    assert choose.choose_task(services, "page-1", "embedded").policy is SKIP
-    assert compare_choose.choose_task(services, "page-1", writes).first["value"] == draws
+    assert choose.choose_task(services, "page-1", writes, None).policy["value"] == draws
+    assert choose.choose_task(services, "page-1", "embedded", None).policy is SKIP
+    assert compare_choose.choose_task(services, "page-1", writes, None).first["value"] == draws
     kept = choose.choose_policy(services, "page-1", writes)
     assert kept.policy is SKIP and "It was not trained to make web pages" in kept.card
     begun = play.start(services, "page-1", PERSON, None)
@@ -178,5 +185,5 @@ def test_a_page_is_given_to_a_version_that_draws_and_keeps_the_one_that_was_chos
 
 
 def test_the_embedded_model_is_said_not_to_manage_colbench_pages(services: Services) -> None:
-    assert "will not manage" in choose.choose_task(services, "page-1", "embedded").card
-    assert "can&#x27;t be had" in choose.choose_task(services, "page-1", "v9999").card
+    assert "will not manage" in choose.choose_task(services, "page-1", "embedded", None).card
+    assert "can&#x27;t be had" in choose.choose_task(services, "page-1", "v9999", None).card

@@ -105,7 +105,13 @@ def test_a_simulated_episode_is_watched_to_its_end(studio: Studio, browser: Brow
     visitor = Visitor(browser, studio.address)
     visitor.go()
     expect(visitor.page.get_by_label("Task", exact=True)).not_to_have_value("")
-    visitor.page.get_by_label("Watch: Simulator (scripted)").check()
+    simulator = visitor.page.get_by_label("Watch: Simulator (scripted)")
+    simulator.check()
+    card = visitor.page.locator("#setup .task")
+    before = card.inner_text()
+    visitor.button("Random task").click()
+    expect(card).not_to_have_text(before)
+    expect(simulator).to_be_checked()  # another task leaves the choice as it is
     visitor.button("Start").click()
     expect(visitor.page.locator(".result .outcome")).to_contain_text(
         re.compile("success|fail"), timeout=90_000
