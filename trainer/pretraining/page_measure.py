@@ -28,7 +28,7 @@ from sweet.tasks.mini_pages import PageSpec
 from sweet.tasks.mini_topics import Topic, topics
 from sweet.tasks.page_differences import Difference, What, changed, differences
 from sweet.tasks.page_talk import say_difference
-from sweet.types import DrawsPages, Engine, Episode, Message, TaskKind, TaskRow
+from sweet.types import DrawsPages, Engine, Episode, Message, StopReason, TaskKind, TaskRow
 from trainer.pretraining.measure import SEED, play, share
 from trainer.pretraining.page_demonstrations import mutated, said_with
 from trainer.pretraining.page_edits import follow
@@ -92,7 +92,7 @@ def played(rows: Sequence[TaskRow], episodes: Sequence[Episode]) -> dict:
         "reward": round(fmean(rewards), 4) if rewards else None,
         "unscored": len(episodes) - len(rewards),
         "mean_turns": round(fmean(len(e.turns) for e in episodes), 2),
-        "answered": share([e.artifact is not None for e in episodes]),
+        "answered": share([e.stop_reason is StopReason.ANSWERED for e in episodes]),
         "all right at the end": share([count == 0 for count in ends]),
         "differences left by turn": by_turn(left),
     }

@@ -14,7 +14,7 @@ from sweet.settings import ModelSettings
 from sweet.simulator import ScriptedDesigner
 from sweet.tasks.mini_frontend import generate
 from sweet.tasks.page_differences import What, changed, differences
-from sweet.types import Message, Sampling
+from sweet.types import Episode, Message, Sampling, StopReason
 from trainer.pretraining.measure import play
 from trainer.pretraining.page_demonstrations import said_with
 from trainer.pretraining.page_edits import follow
@@ -55,6 +55,16 @@ def test_every_sort_of_difference_is_stated():
 def test_an_episode_that_is_over_stays_as_it_ended():
     assert by_turn([[4, 2], [6, None, 0], []]) == [5.0, 2.0, 1.0]
     assert by_turn([[None]]) == [None]
+
+
+def test_a_page_that_was_left_when_the_turns_were_used_up_was_no_answer():
+    rows = list(generate("test", 2, seed=5))
+    ends = (StopReason.ANSWERED, StopReason.TURN_LIMIT)
+    episodes = [
+        Episode(row.task.id, row.task.id, PAGES, "scripted", 1, artifact="<p>", stop_reason=end)
+        for row, end in zip(rows, ends, strict=True)
+    ]
+    assert played(rows, episodes)["answered"]["share"] == 0.5
 
 
 @pytest.fixture(scope="module")
