@@ -20,10 +20,13 @@ from sweet.tasks.mini_topics import topics
 from sweet.types import (
     ANSWER_MARK,
     Action,
+    Episode,
     Evaluation,
+    HiddenInfo,
     Observation,
     Reward,
     StopReason,
+    Task,
     TaskKind,
     Verdict,
 )
@@ -51,8 +54,13 @@ def services(tmp_path, weights, monkeypatch):
     monkeypatch.setitem(EMBEDDED_DIRS, PAGES, weights)
     settings = Settings(data=tmp_path, agent=ModelSettings(max_tokens=12), max_turns=2)
     with Services(settings) as services:
-        monkeypatch.setattr(services, "evaluator", lambda kind: None)
+        monkeypatch.setattr(services, "evaluator", lambda kind: no_browser)
         yield services
+
+
+async def no_browser(task: Task, hidden: HiddenInfo, episode: Episode) -> Evaluation:
+    """What scoring gives where nothing can be drawn; what the model writes is no page anyway."""
+    return Evaluation(None, Verdict.INFRA, error="no browser in this test")
 
 
 def log_designs(services, rewards=(0.9, 0.4, 0.35)) -> None:
