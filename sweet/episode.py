@@ -191,9 +191,6 @@ async def stop_episode(log: EpisodeLog, episode_id: str) -> Episode:
 
     One that has ended otherwise, be it at this very moment, stays as it ended.
     """
-    episode = await asyncio.to_thread(log.episode, episode_id)
-    if episode.stop_reason is not None:
-        return episode
     try:
         await asyncio.to_thread(log.finish, episode_id, StopReason.STOPPED)
     except StoreError:

@@ -84,11 +84,8 @@ def _round_options(parser: argparse.ArgumentParser) -> None:
         shown = "any" if default == "" else default
         about = str(field.metadata["help"])
         if "default:" not in about:
-            about += (
-                f" (default: {shown})"
-                if pages == default
-                else (f" (default: {shown}; of web pages: {pages})")
-            )
+            own = "" if pages == default else f"; of web pages: {pages}"
+            about += f" (default: {shown}{own})"
         _option(parser, field.name, default, about.replace("%", "%%"))  # argparse formats it
 
 

@@ -71,8 +71,7 @@ def choose_set(
     where = (found.source, found.split, text)
     tasks = services.store.tasks(*where, limit=MAX_CHOICES)
     count = services.store.count_tasks(*where)
-    chosen = tasks[0] if tasks else None
-    return _listed(services, tasks, count, chosen, policy_id, collaborator)
+    return _listed(services, tasks, count, policy_id, collaborator)
 
 
 def choose_random(
@@ -88,7 +87,7 @@ def choose_random(
     task = services.store.random_task(found.source, found.split, seed)
     tasks = services.store.tasks(found.source, found.split, limit=MAX_CHOICES)
     others = [other for other in tasks if other.id != task.id]
-    return _listed(services, [task, *others], found.count, task, policy_id, collaborator)
+    return _listed(services, [task, *others], found.count, policy_id, collaborator)
 
 
 def choose_task(
@@ -114,16 +113,16 @@ def _listed(
     services: Services,
     tasks: list[Task],
     count: int,
-    chosen: Task | None,
     policy_id: str | None,
     collaborator: str | None,
 ) -> Choice:
-    options = [(short(task.description), task.id) for task in tasks]
-    if chosen is None:
+    """The tasks to choose from; the first of them is chosen."""
+    if not tasks:
         nothing = notice("No task matches", "Search for other words, or clear the search.")
         return Choice(task=gr.update(choices=[], value=None), found=_count(0, 0), card=nothing)
-    page = _chosen(services, services.store.task_row(chosen.id), policy_id, collaborator)
-    task = gr.update(choices=options, value=chosen.id)
+    page = _chosen(services, services.store.task_row(tasks[0].id), policy_id, collaborator)
+    options = [(short(task.description), task.id) for task in tasks]
+    task = gr.update(choices=options, value=tasks[0].id)
     return page._replace(task=task, found=_count(count, len(tasks)))
 
 

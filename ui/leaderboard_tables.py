@@ -64,16 +64,17 @@ def table(found: Standings, view: BoardView, versions: Sequence[str] = ()) -> st
     """
     address = f'<span data-address="{esc(view.query)}"></span>'
     rows = found.board.rows
+    figures = _known(rows, view)
     if not rows:
         nothing = _nothing(view)
-        return address + nothing + (_framed((), view) if view.paper else "")
+        return address + nothing + (_framed((), view, figures) if view.paper else "")
     seen = {row.policy_id for row in rows}
     unseen = [name for name in versions if name not in seen] if _has_no_filter(view) else []
     words = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}{_only(view)}"
     count = f'<p class="meta" role="status">{words}</p>'
     return (
-        f"{address}{count}{_framed(rows, view)}"
-        f"{_without_figure(_known(rows, view))}{_unseen(unseen)}"
+        f"{address}{count}{_framed(rows, view, figures)}"
+        f"{_without_figure(figures)}{_unseen(unseen)}"
         '<details class="explained"><summary>What do these figures mean?</summary>'
         f"{_EXPLAINED}</details>"
     )
@@ -126,8 +127,7 @@ def _without_figure(known: Sequence[str]) -> str:
     return f'<p class="meta">n/a in every row, so not shown: {missing}</p>' if missing else ""
 
 
-def _framed(rows: Sequence[Row], view: BoardView) -> str:
-    figures = _known(rows, view)
+def _framed(rows: Sequence[Row], view: BoardView, figures: Sequence[str]) -> str:
     heads = [*_FIRST, *((column,) for column in figures)]
     head = "".join(
         f'<th scope="col"{_sorted_state(columns, view.sort)}>'
